@@ -1,0 +1,172 @@
+use std::collections::{BTreeMap, HashMap};
+
+use bytes::Bytes;
+use futures::TryStreamExt as _;
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+
+use super::clock;
+use super::writer::Statement;
+use crate::Claim;
+use crate::claim::{
+    BODY_ALONG, CRASH_BUDGET, ClaimRequest, ClaimedEvent, ClaimedJob, EARLY, Verdict, refusal,
+};
+use crate::error::LedgerError;
+use crate::value::millis;
+
+/// Claims jobs, and reads the events they are about. Run again after its answer was lost, it finds the
+/// jobs in progress, and they run once that lease has ended.
+pub(super) struct ClaimJobs;
+
+impl Statement for ClaimJobs {
+    type Operation = ClaimRequest;
+    type Answer = Verdict;
+
+    const SETTINGS: &'static [(&'static str, &'static str)] = &[
+        // The server need not flush a claim to its disk. If it loses the last ones, the jobs are as if
+        // never claimed and run again, as after any crash; and a settlement, which is flushed, takes the
+        // claim before it along.
+        ("synchronous_commit", "off"),
+        // From the array into the table by index, whatever the planner thinks of the table's size.
+        ("enable_hashjoin", "off"),
+        ("enable_mergejoin", "off"),
+        ("enable_seqscan", "off"),
+    ];
+
+    async fn run(
+        connection: &mut PgConnection,
+        requests: &[ClaimRequest],
+    ) -> Result<Vec<Result<Verdict, LedgerError>>, sqlx::Error> {
+        let ids: Vec<String> = requests.iter().map(|request| request.job.to_string()).collect();
+        // Of several claims of one job the first may get it. In order of id, so that two processes wait
+        // for each other and not in a circle.
+        let mut firsts = BTreeMap::new();
+        for (id, request) in ids.iter().zip(requests) {
+            firsts.entry(id.as_str()).or_insert(request);
+        }
+        let mut jobs = take(connection, &firsts).await?;
+        let started: Vec<_> = ids.iter().map(|id| jobs.remove(id)).collect();
+        let left: Vec<&String> = ids
+            .iter()
+            .zip(&started)
+            .filter(|(_, job)| job.is_none())
+            .map(|(id, _)| id)
+            .collect();
+        let standing = if left.is_empty() {
+            HashMap::new()
+        } else {
+            read_standing(connection, &left).await?
+        };
+
+        let verdicts = ids
+            .iter()
+            .zip(started)
+            .map(|(id, job)| match (job, standing.get(id)) {
+                (Some(job), _) => job.verdict(),
+                (None, Some((state, wait))) => refusal(state, *wait).map(Verdict::from),
+                (None, None) => Ok(Claim::Unknown.into()),
+            });
+        Ok(verdicts.collect())
+    }
+}
+
+/// Takes the jobs that are due, and those whose worker was lost; the latter become dead letters once
+/// their crash budget is spent.
+async fn take(
+    connection: &mut PgConnection,
+    requests: &BTreeMap<&str, &ClaimRequest>,
+) -> Result<HashMap<String, ClaimedJob>, sqlx::Error> {
+    let ids: Vec<&str> = requests.keys().copied().collect();
+    let workers: Vec<&str> = requests.values().map(|request| &*request.worker).collect();
+    let leases: Vec<i64> = requests.values().map(|request| millis(request.lease)).collect();
+    let mut rows = sqlx::query(concat!(
+        "with ",
+        clock!(),
+        ", request as (
+            select request.id, request.worker, request.lease, clock.now
+            from unnest($1::text[], $2::text[], $3::bigint[]) as request (id, worker, lease), clock
+         ), claimed as (
+            update jobs set
+                state = case when jobs.state = 'running' and crashes + 1 >= $4 then 'dead' else 'running' end,
+                finished_at = case when jobs.state = 'running' and crashes + 1 >= $4 then request.now end,
+                dead_reason = case when jobs.state = 'running' and crashes + 1 >= $4 then 'crashed' end,
+                relay_at = case when jobs.state = 'running' and crashes + 1 >= $4 then null else relay_at end,
+                lease_until = case when jobs.state = 'running' and crashes + 1 >= $4 then null
+                    else request.now + request.lease end,
+                worker = case when jobs.state = 'running' and crashes + 1 >= $4 then jobs.worker
+                    else request.worker end,
+                crashes = case when jobs.state = 'running' then crashes + 1 else crashes end,
+                error_class = case when jobs.state = 'running' then 'crashed' else error_class end,
+                last_error = case when jobs.state = 'running' then 'worker ' || jobs.worker || ' was lost'
+                    else last_error end,
+                token = token + 1
+            from request
+            where jobs.id = request.id and (
+                jobs.state in ('queued', 'scheduled', 'retrying', 'parked') and run_at <= request.now + $5
+                or jobs.state = 'running' and lease_until < request.now
+            )
+            returning jobs.id, state, kind, payload, attempts, replays, token, event_id
+         )
+         select claimed.id, claimed.state, claimed.kind, claimed.payload, claimed.attempts, claimed.replays,
+            claimed.token, events.id, events.source, events.event_type, events.received_at, events.headers,
+            case when octet_length(events.body) <= $6 then events.body end
+         from claimed left join events on events.id = claimed.event_id"
+    ))
+    .bind(ids)
+    .bind(workers)
+    .bind(leases)
+    .bind(CRASH_BUDGET)
+    .bind(EARLY)
+    .bind(BODY_ALONG)
+    .fetch(connection);
+    let mut jobs = HashMap::with_capacity(requests.len());
+    while let Some(row) = rows.try_next().await? {
+        let job = read(&row)?;
+        jobs.insert(job.id.clone(), job);
+    }
+    Ok(jobs)
+}
+
+fn read(row: &PgRow) -> Result<ClaimedJob, sqlx::Error> {
+    let event = match row.try_get(7)? {
+        None => None,
+        Some(id) => Some(ClaimedEvent {
+            id,
+            source: row.try_get(8)?,
+            event_type: row.try_get(9)?,
+            received_at: row.try_get(10)?,
+            headers: Bytes::copy_from_slice(row.try_get(11)?),
+            body: row.try_get::<Option<&[u8]>, _>(12)?.map(Bytes::copy_from_slice),
+        }),
+    };
+    Ok(ClaimedJob {
+        id: row.try_get(0)?,
+        state: row.try_get(1)?,
+        kind: row.try_get(2)?,
+        payload: row.try_get(3)?,
+        attempts: row.try_get(4)?,
+        replays: row.try_get(5)?,
+        token: row.try_get(6)?,
+        event,
+    })
+}
+
+/// Reads where jobs stand, and how long until they are due or their lease ends.
+async fn read_standing(
+    connection: &mut PgConnection,
+    ids: &[&String],
+) -> Result<HashMap<String, (String, i64)>, sqlx::Error> {
+    let rows: Vec<(String, String, i64)> = sqlx::query_as(concat!(
+        "with ",
+        clock!(),
+        "select id, state, case state when 'running' then lease_until else run_at end - (select now from clock)
+         from jobs where id = any($1)"
+    ))
+    .bind(ids)
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(id, state, wait)| (id, (state, wait)))
+        .collect())
+}
