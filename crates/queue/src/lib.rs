@@ -1,0 +1,29 @@
+//! The queue: which job is due at this moment, and who has it. On Redis, or in the process.
+//!
+//! It holds ids and times, never payloads. An id that was pushed is in exactly one of three places: *ready*, *scheduled*
+//! or *leased*; pushing it again changes nothing. What the queue forgets (a Redis without its memory) it shows by another
+//! [`Queue::epoch`], and whoever owns the jobs pushes them anew. It does not know what a job is, whether it exists, or
+//! whether it has had its effect: a job may be handed out twice, and the ledger decides which run counts.
+
+mod ack;
+mod backend;
+mod config;
+mod depth;
+mod engine;
+mod error;
+mod held;
+mod keeper;
+mod local;
+mod persistence;
+mod queue;
+mod remote;
+mod timing;
+
+pub use ack::{Ack, AckCodec};
+pub use backend::{Backend, HandlerLayer};
+pub use config::{Config, OpenError};
+pub use depth::Depth;
+pub use error::QueueError;
+pub use persistence::JobPersistence;
+pub use queue::Queue;
+pub use timing::Timing;

@@ -1,0 +1,230 @@
+mod health;
+mod keys;
+mod link;
+mod listener;
+mod scripts;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use posthaste_jobs::JobId;
+use redis::FromRedisValue;
+use tokio::sync::Notify;
+use tracing::warn;
+
+use crate::engine::{Ending, Grant, Promoted, STEP, Verdict};
+use crate::{Depth, QueueError};
+
+use health::Health;
+use keys::Keys;
+use link::{Link, Request};
+
+/// The engine on a Redis server. All clocks are the server's.
+///
+/// No trouble of the server is an outcome here, only a wait: each call fails within one time-out, and while the server
+/// is away calls fail at once, but for one now and then that tries.
+pub(crate) struct Remote {
+    client: redis::Client,
+    keys: Keys,
+    lease: Duration,
+    health: Arc<Health>,
+    /// For workers: fetch, acknowledge, push.
+    work: Link,
+    /// For the keeper, so that busy workers do not delay a renewal.
+    keep: Link,
+}
+
+impl Remote {
+    /// Does not connect yet: the first call does.
+    pub(crate) fn new(client: redis::Client, name: &str, lease: Duration, wake: Arc<Notify>) -> Self {
+        let health = Arc::new(Health::new(wake));
+        Self {
+            keys: Keys::of(name),
+            lease,
+            work: Link::new(client.clone(), Arc::clone(&health)),
+            keep: Link::new(client.clone(), Arc::clone(&health)),
+            health,
+            client,
+        }
+    }
+
+    pub(crate) async fn push(&self, jobs: &[(JobId, Duration)]) -> Result<(), QueueError> {
+        let keys = &self.keys;
+        let mut push = scripts::PUSH.prepare_invoke();
+        push.key(&keys.ready)
+            .key(&keys.scheduled)
+            .key(&keys.leased)
+            .key(&keys.epoch)
+            .key(&keys.sequence);
+        push.arg(&keys.wake).arg(draw_epoch());
+        for (job, wait) in jobs {
+            push.arg(job.to_string()).arg(millis(*wait));
+        }
+        let _epoch: String = self.work.call("push", Request::Script(&push)).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn epoch(&self) -> Result<String, QueueError> {
+        let drawn = draw_epoch();
+        let mut set = redis::cmd("SET");
+        set.arg(&self.keys.epoch).arg(&drawn).arg("NX").arg("GET");
+        let found: Option<String> = self.work.call("read the epoch", Request::Command(&set)).await?;
+        Ok(found.unwrap_or(drawn))
+    }
+
+    pub(crate) async fn depth(&self) -> Result<Depth, QueueError> {
+        let keys = &self.keys;
+        let mut pipe = redis::pipe();
+        pipe.zcard(&keys.ready).zcard(&keys.scheduled).zcard(&keys.leased);
+        let (ready, scheduled, leased) = self.work.call("count", Request::Pipeline(&pipe)).await?;
+        Ok(Depth {
+            ready,
+            scheduled,
+            leased,
+        })
+    }
+
+    pub(crate) async fn ping(&self) -> Result<(), QueueError> {
+        let ping = redis::cmd("PING");
+        let _pong: String = self.work.call("ping", Request::Command(&ping)).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn fetch(&self, at_most: usize) -> Result<Grant, QueueError> {
+        let keys = &self.keys;
+        let mut fetch = scripts::FETCH.prepare_invoke();
+        fetch
+            .key(&keys.ready)
+            .key(&keys.leased)
+            .key(&keys.grants)
+            .key(&keys.sequence);
+        fetch.arg(at_most.min(STEP)).arg(millis(self.lease));
+        // As bytes: what others put here need not be text, and must not keep us from the ids beside it.
+        let (number, members): (u64, Vec<Vec<u8>>) = self.work.call("fetch", Request::Script(&fetch)).await?;
+        let mut jobs = Vec::with_capacity(members.len());
+        for member in members {
+            match read_id(&member) {
+                Some(job) => jobs.push(job),
+                None => self.forget(&member).await?,
+            }
+        }
+        Ok(Grant { number, jobs })
+    }
+
+    /// Drops what is no id of ours, so that it does not come back each time its lease runs out.
+    async fn forget(&self, member: &[u8]) -> Result<(), QueueError> {
+        // Not the member itself: it is of any length, and may be somebody's secret.
+        warn!(
+            queue.member_bytes = member.len(),
+            "dropped something from the queue that is no job id"
+        );
+        let mut remove = redis::cmd("ZREM");
+        remove.arg(&self.keys.leased).arg(member);
+        let _removed: u64 = self
+            .work
+            .call("drop what is no id", Request::Command(&remove))
+            .await?;
+        Ok(())
+    }
+
+    pub(crate) async fn acknowledge(&self, endings: &[Ending]) -> Result<(), QueueError> {
+        let keys = &self.keys;
+        let mut ack = scripts::ACKNOWLEDGE.prepare_invoke();
+        ack.key(&keys.ready)
+            .key(&keys.scheduled)
+            .key(&keys.leased)
+            .key(&keys.grants)
+            .key(&keys.sequence);
+        ack.arg(&keys.wake);
+        for ending in endings {
+            ack.arg(ending.job.to_string()).arg(ending.grant);
+            match ending.verdict {
+                Verdict::Done => ack.arg("done"),
+                Verdict::Back => ack.arg("back"),
+                Verdict::Again(wait) => ack.arg(millis(wait)),
+            };
+        }
+        let refused: u64 = self.work.call("acknowledge", Request::Script(&ack)).await?;
+        if refused > 0 {
+            warn!(
+                queue.refused = refused,
+                "acknowledged too late: other workers have taken these jobs"
+            );
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn promote(&self) -> Result<Promoted, QueueError> {
+        let keys = &self.keys;
+        let mut promote = scripts::PROMOTE.prepare_invoke();
+        promote.key(&keys.scheduled).key(&keys.ready).key(&keys.sequence);
+        promote.arg(&keys.wake).arg(STEP);
+        let (moved, next): (usize, i64) = self.keep.call("promote", Request::Script(&promote)).await?;
+        Ok(Promoted {
+            moved,
+            next: u64::try_from(next).ok().map(Duration::from_millis),
+        })
+    }
+
+    pub(crate) async fn recover(&self) -> Result<bool, QueueError> {
+        let keys = &self.keys;
+        let mut recover = scripts::RECOVER.prepare_invoke();
+        recover
+            .key(&keys.leased)
+            .key(&keys.grants)
+            .key(&keys.ready)
+            .key(&keys.sequence);
+        recover.arg(&keys.wake).arg(STEP);
+        let (moved, more): (u64, bool) = self.keep.call("recover", Request::Script(&recover)).await?;
+        if moved > 0 {
+            warn!(queue.recovered = moved, "took back jobs whose leases ran out");
+        }
+        Ok(more)
+    }
+
+    pub(crate) async fn renew(&self, grants: &[u64]) -> Result<Vec<u64>, QueueError> {
+        let mut renew = scripts::RENEW.prepare_invoke();
+        renew.key(&self.keys.grants).arg(millis(self.lease)).arg(grants);
+        self.keep.call("renew", Request::Script(&renew)).await
+    }
+
+    /// Wakes idle workers when others push. Runs for ever.
+    pub(crate) async fn listen(&self, wake: &Notify) {
+        listener::listen(&self.client, &self.keys.wake, &self.health, wake).await;
+    }
+}
+
+impl Link {
+    async fn call<T: FromRedisValue>(
+        &self,
+        operation: &'static str,
+        request: Request<'_>,
+    ) -> Result<T, QueueError> {
+        let value = self.send(operation, request).await?;
+        redis::from_redis_value(value).map_err(|source| QueueError::Refused {
+            operation,
+            source: source.into(),
+        })
+    }
+}
+
+/// Reads an id, but only as we write it: `acknowledge` names it by its text.
+fn read_id(member: &[u8]) -> Option<JobId> {
+    let text = std::str::from_utf8(member).ok()?;
+    text.parse::<JobId>().ok().filter(|job| job.to_string() == text)
+}
+
+/// An epoch must never come twice, so it is chance, not time.
+fn draw_epoch() -> String {
+    crate::queue::draw_epoch(rand::random())
+}
+
+/// Rounded up: an id is never due early.
+fn millis(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos().div_ceil(1_000_000))
+        .unwrap_or(u64::MAX)
+        .min(LONGEST)
+}
+
+/// A century, in milliseconds: due times stay whole numbers in a zset's score.
+const LONGEST: u64 = 100 * 365 * 24 * 3600 * 1000;

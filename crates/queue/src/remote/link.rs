@@ -1,0 +1,156 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+
+use super::health::Health;
+use crate::QueueError;
+
+/// How long a call may take, connecting included.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// One connection that is made when it is needed, and made anew after it broke.
+///
+/// `ConnectionManager` does less here: it keeps a connection after a time-out or a `READONLY`, so one to a host that
+/// vanished or was demoted is never replaced, and while it connects its callers wait for all its retries.
+pub(crate) struct Link {
+    client: redis::Client,
+    health: Arc<Health>,
+    current: Mutex<Current>,
+}
+
+#[derive(Default)]
+struct Current {
+    connection: Option<MultiplexedConnection>,
+    /// How many connections there have been.
+    number: u64,
+}
+
+/// What is asked of the server.
+pub(crate) enum Request<'a> {
+    Script(&'a redis::ScriptInvocation<'a>),
+    Command(&'a redis::Cmd),
+    Pipeline(&'a redis::Pipeline),
+}
+
+impl Link {
+    pub(crate) fn new(client: redis::Client, health: Arc<Health>) -> Self {
+        Self {
+            client,
+            health,
+            current: Mutex::default(),
+        }
+    }
+
+    /// Sends `request` and returns the answer, or fails within [`TIMEOUT`].
+    pub(crate) async fn send(
+        &self,
+        operation: &'static str,
+        request: Request<'_>,
+    ) -> Result<Value, QueueError> {
+        self.health.may_ask(Instant::now())?;
+        let mut used = None;
+        let outcome = timeout(TIMEOUT, async {
+            let (number, mut connection) = self.connection().await?;
+            used = Some(number);
+            request.send(&mut connection).await
+        })
+        .await;
+
+        let error = match outcome {
+            Ok(Ok(value)) => {
+                self.health.succeeded(Instant::now());
+                return Ok(value);
+            }
+            Ok(Err(source)) if !is_outage(&source) => {
+                let error = QueueError::Refused { operation, source };
+                self.health.refused(&error, Instant::now());
+                return Err(error);
+            }
+            Ok(Err(source)) => QueueError::Unavailable(source),
+            Err(_) => QueueError::Timeout(TIMEOUT),
+        };
+        if let Some(number) = used {
+            self.discard(number).await;
+        }
+        self.health.failed(&error, Instant::now(), rand::random());
+        Err(error)
+    }
+
+    async fn connection(&self) -> RedisResult<(u64, MultiplexedConnection)> {
+        let mut current = self.current.lock().await;
+        if let Some(connection) = &current.connection {
+            return Ok((current.number, connection.clone()));
+        }
+        // Time is kept by `send`, over connecting and asking together.
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None);
+        let connection = self
+            .client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await?;
+        current.number += 1;
+        current.connection = Some(connection.clone());
+        Ok((current.number, connection))
+    }
+
+    /// Lets go of a connection, unless another caller has replaced it.
+    async fn discard(&self, number: u64) {
+        let mut current = self.current.lock().await;
+        if current.number == number {
+            current.connection = None;
+        }
+    }
+}
+
+impl Request<'_> {
+    async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
+        match self {
+            Self::Script(script) => script.invoke_async(connection).await,
+            Self::Command(command) => command.query_async(connection).await,
+            Self::Pipeline(pipeline) => pipeline.query_async(connection).await,
+        }
+    }
+}
+
+/// Tells a server that cannot serve from one that will not.
+pub(crate) fn is_outage(error: &RedisError) -> bool {
+    match error.kind() {
+        ErrorKind::Io | ErrorKind::Parse | ErrorKind::AuthenticationFailed => true,
+        ErrorKind::Server(kind) => matches!(
+            kind,
+            ServerErrorKind::BusyLoading
+                | ServerErrorKind::ReadOnly
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::ClusterDown
+                | ServerErrorKind::TryAgain
+        ),
+        // A script of somebody else holds the server up; or the server has a password that the connection
+        // did not give, and takes nothing more from it.
+        _ => matches!(error.code(), Some("BUSY" | "NOAUTH")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_cannot_serve_is_told_from_one_that_will_not() {
+        let said = |kind| RedisError::from((ErrorKind::Server(kind), "said"));
+
+        assert!(is_outage(&said(ServerErrorKind::ReadOnly)));
+        assert!(is_outage(&said(ServerErrorKind::BusyLoading)));
+        assert!(is_outage(&said(ServerErrorKind::MasterDown)));
+        assert!(!is_outage(&said(ServerErrorKind::ResponseError)));
+        assert!(!is_outage(&said(ServerErrorKind::NoPerm)));
+        assert!(is_outage(&RedisError::from(std::io::Error::other("reset"))));
+        let extension = |code: &str| redis::make_extension_error(code.to_owned(), None);
+        assert!(is_outage(&extension("NOAUTH")));
+        assert!(!is_outage(&extension("WHATEVER")));
+    }
+}
