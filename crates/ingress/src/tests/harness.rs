@@ -374,15 +374,15 @@ pub(super) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         .unwrap_or_else(|_| panic!("not so in time: {what}"));
 }
 
-pub(super) fn cases() -> PathBuf {
+/// The folder of other people's data; none, with a word on it, where there is no such folder.
+pub(super) fn cases() -> Option<PathBuf> {
     let cases = std::env::var_os("POSTHASTE_CASES").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/cases"),
         PathBuf::from,
     );
-    assert!(
-        cases.is_dir(),
-        "{} is no folder; set POSTHASTE_CASES to the cases",
-        cases.display()
-    );
-    cases
+    if cases.is_dir() {
+        return Some(cases);
+    }
+    eprintln!("SKIPPED: there are no cases in {}", cases.display());
+    None
 }

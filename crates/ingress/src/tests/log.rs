@@ -44,9 +44,10 @@ impl io::Write for Log {
 
 #[tokio::test]
 async fn no_query_path_or_header_value_is_logged_whatever_comes_of_the_request() {
+    let Some(cases) = cases() else { return };
     let (log, _guard) = Log::capture();
     let server = TestServer::start().await;
-    let accepted = std::fs::read(cases().join("http/inbound_raw/query_string.http")).unwrap();
+    let accepted = std::fs::read(cases.join("http/inbound_raw/query_string.http")).unwrap();
 
     assert_eq!(server.exchange(&accepted).await[0].status, 200);
     let secretive = [

@@ -10,8 +10,9 @@ struct Case {
 
 /// Sends a file as it is, and waits for the server to close.
 async fn run(file: &str) -> Case {
+    let cases = cases().expect("whoever names a file has read the index");
     let server = TestServer::start().await;
-    let bytes = std::fs::read(cases().join(file)).unwrap();
+    let bytes = std::fs::read(cases.join(file)).unwrap();
     let answers = server.exchange(&bytes).await;
     Case {
         file: file.to_owned(),
@@ -58,7 +59,8 @@ fn holds(case: &Case, expect: &str) -> bool {
 
 #[tokio::test]
 async fn every_raw_request_ends_as_its_index_says() {
-    let index = std::fs::read_to_string(cases().join("http/inbound_raw/index.json")).unwrap();
+    let Some(cases) = cases() else { return };
+    let index = std::fs::read_to_string(cases.join("http/inbound_raw/index.json")).unwrap();
     let index: serde_json::Value = serde_json::from_str(&index).unwrap();
     let mut wrong = Vec::new();
     let entries = index["cases"].as_array().unwrap();
@@ -80,8 +82,9 @@ async fn every_raw_request_ends_as_its_index_says() {
 
 #[tokio::test]
 async fn surrounding_white_space_is_no_part_of_an_id() {
+    let Some(cases) = cases() else { return };
     let server = TestServer::start().await;
-    let bytes = std::fs::read(cases().join("http/inbound_raw/delivery_spaces.http")).unwrap();
+    let bytes = std::fs::read(cases.join("http/inbound_raw/delivery_spaces.http")).unwrap();
 
     server.exchange(&bytes).await;
 
@@ -90,8 +93,9 @@ async fn surrounding_white_space_is_no_part_of_an_id() {
 
 #[tokio::test]
 async fn a_client_that_asks_is_told_to_go_on_before_it_sends_the_body() {
+    let Some(cases) = cases() else { return };
     let server = TestServer::start().await;
-    let bytes = std::fs::read(cases().join("http/inbound_raw/expect_100.http")).unwrap();
+    let bytes = std::fs::read(cases.join("http/inbound_raw/expect_100.http")).unwrap();
     let body_at = bytes.len() - 13;
     let mut stream = server.connect().await;
     tokio::io::AsyncWriteExt::write_all(&mut stream, &bytes[..body_at])

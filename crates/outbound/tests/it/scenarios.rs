@@ -21,7 +21,8 @@ struct Row {
 
 #[tokio::test]
 async fn every_scenario_ends_as_expected_in_time_and_leaves_no_connection() {
-    let listed = json(cases().join("http/outbound_scenarios.json"));
+    let Some(cases) = cases() else { return };
+    let listed = json(cases.join("http/outbound_scenarios.json"));
     assert!(!listed.is_empty());
     let mut wrong = Vec::new();
 

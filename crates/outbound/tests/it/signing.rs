@@ -10,7 +10,8 @@ const OK: &str = "HTTP/1.1 204 No Content\r\n\r\n";
 
 #[tokio::test]
 async fn what_is_sent_carries_the_published_signatures() {
-    let vectors = json(cases().join("../vectors/signatures.json"));
+    let Some(cases) = cases() else { return };
+    let vectors = json(cases.join("../vectors/signatures.json"));
     let published: Vec<&Value> = vectors.iter().filter(|vector| is_signed_by_one(vector)).collect();
     let ids = published.iter().map(|vector| vector["id"].as_str().unwrap());
     assert!(

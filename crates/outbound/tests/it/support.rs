@@ -72,16 +72,19 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The folder of other people's data.
-pub(crate) fn cases() -> PathBuf {
+/// The folder of other people's data; none, with a word on it, where there is no such folder.
+#[expect(
+    clippy::print_stderr,
+    reason = "whoever reads the run is told what was left out"
+)]
+pub(crate) fn cases() -> Option<PathBuf> {
     let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/cases"));
     let folder = std::env::var_os("POSTHASTE_CASES").map_or_else(beside, PathBuf::from);
-    assert!(
-        folder.is_dir(),
-        "no cases in {}: set POSTHASTE_CASES to the folder of cases",
-        folder.display()
-    );
-    folder
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!("SKIPPED: there are no cases in {}", folder.display());
+    None
 }
 
 pub(crate) fn json(path: PathBuf) -> Vec<serde_json::Value> {
