@@ -36,6 +36,11 @@ pub(crate) trait Commit: Send + 'static {
 
     /// Returns about how many bytes an operation carries.
     fn size(operation: &Self::Operation) -> usize;
+
+    /// Tells whether an operation does harm once its caller has gone away; it is dropped then.
+    fn needs_its_caller(_: &Self::Operation) -> bool {
+        false
+    }
 }
 
 /// Hands operations to the task that commits them. Once the last clone is gone, the task ends.
@@ -60,6 +65,12 @@ impl<C: Commit> std::fmt::Debug for Writer<C> {
 struct Call<C: Commit> {
     operation: C::Operation,
     reply: oneshot::Sender<Result<C::Answer, LedgerError>>,
+}
+
+impl<C: Commit> Call<C> {
+    fn is_stale(&self) -> bool {
+        self.reply.is_closed() && C::needs_its_caller(&self.operation)
+    }
 }
 
 impl<C: Commit> Writer<C> {
@@ -92,6 +103,9 @@ async fn run<C: Commit>(mut commit: C, mut receiver: mpsc::Receiver<Call<C>>, cl
             call = receiver.recv() => call,
         };
         let Some(first) = first else { return };
+        if first.is_stale() {
+            continue;
+        }
         let (operations, replies) = gather(first, &mut receiver);
         let answers = commit_all(&mut commit, &operations).await;
         for (reply, answer) in replies.into_iter().zip(answers) {
@@ -112,6 +126,9 @@ fn gather<C: Commit>(
     let mut replies = vec![first.reply];
     while operations.len() < MOST_OPERATIONS && bytes < MOST_BYTES {
         let Ok(call) = receiver.try_recv() else { break };
+        if call.is_stale() {
+            continue;
+        }
         bytes += C::size(&call.operation);
         operations.push(call.operation);
         replies.push(call.reply);
@@ -139,5 +156,61 @@ async fn commit_all<C: Commit>(
             let error = error.share();
             operations.iter().map(|_| Err(error())).collect()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    /// Answers with the batch, once it has a permit. Even operations need their caller.
+    struct Gated(Arc<Semaphore>);
+
+    impl Commit for Gated {
+        type Operation = u32;
+        type Answer = Vec<u32>;
+
+        async fn commit(
+            &mut self,
+            operations: &[u32],
+        ) -> Result<Vec<Result<Vec<u32>, LedgerError>>, LedgerError> {
+            self.0.acquire().await.unwrap().forget();
+            Ok(operations.iter().map(|_| Ok(operations.to_vec())).collect())
+        }
+
+        fn size(_: &u32) -> usize {
+            0
+        }
+
+        fn needs_its_caller(operation: &u32) -> bool {
+            operation.is_multiple_of(2)
+        }
+    }
+
+    #[tokio::test]
+    async fn of_callers_that_have_gone_only_what_needs_none_is_written() {
+        let gate = Arc::new(Semaphore::new(0));
+        let writer = Writer::start(
+            Gated(Arc::clone(&gate)),
+            &TaskTracker::new(),
+            CancellationToken::new(),
+        );
+        let mut first = Box::pin(writer.write(0));
+        assert!(futures::poll!(&mut first).is_pending());
+        tokio::task::yield_now().await;
+        for gone in [2, 3, 4] {
+            assert!(futures::poll!(Box::pin(writer.write(gone))).is_pending());
+        }
+        let mut last = Box::pin(writer.write(6));
+        assert!(futures::poll!(&mut last).is_pending());
+
+        gate.add_permits(2);
+
+        assert_eq!(first.await.unwrap(), [0]);
+        assert_eq!(last.await.unwrap(), [3, 6]);
     }
 }

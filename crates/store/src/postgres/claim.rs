@@ -22,6 +22,9 @@ impl Statement for ClaimJobs {
     type Operation = ClaimRequest;
     type Answer = Verdict;
 
+    // A job that nobody knows to be theirs waits for its lease to end, and is charged a crash.
+    const NEEDS_ITS_CALLER: bool = true;
+
     const SETTINGS: &'static [(&'static str, &'static str)] = &[
         // The server need not flush a claim to its disk. If it loses the last ones, the jobs are as if
         // never claimed and run again, as after any crash; and a settlement, which is flushed, takes the

@@ -23,6 +23,9 @@ pub(super) trait Statement: Send + 'static {
     /// What is answered.
     type Answer: Send;
 
+    /// Whether an operation does harm once its caller has gone away.
+    const NEEDS_ITS_CALLER: bool = false;
+
     /// Settings of the connection.
     const SETTINGS: &'static [(&'static str, &'static str)];
 
@@ -102,5 +105,9 @@ impl<S: Statement> Commit for Committer<S> {
 
     fn size(operation: &S::Operation) -> usize {
         S::size(operation)
+    }
+
+    fn needs_its_caller(_: &S::Operation) -> bool {
+        S::NEEDS_ITS_CALLER
     }
 }

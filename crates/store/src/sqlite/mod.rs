@@ -265,6 +265,14 @@ impl Commit for Committer {
             Operation::Claim(_) | Operation::Settle(_) | Operation::Change(_) => 0,
         }
     }
+
+    fn needs_its_caller(operation: &Operation) -> bool {
+        match operation {
+            // A job that nobody knows to be theirs waits for its lease to end, and is charged a crash.
+            Operation::Claim(_) => true,
+            Operation::Accept(_) | Operation::Settle(_) | Operation::Change(_) => false,
+        }
+    }
 }
 
 async fn transact(
