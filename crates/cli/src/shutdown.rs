@@ -52,7 +52,7 @@ impl Shutdown {
         self.soft.cancel();
         tokio::select! {
             () = self.ended.cancelled() => return,
-            () = tokio::time::sleep(grace + FAREWELL) => warn!("the grace period is over"),
+            () = tokio::time::sleep(grace.saturating_add(FAREWELL)) => warn!("the grace period is over"),
             _ = terminate.recv() => warn!(signal = "SIGTERM", "stopping at once"),
             _ = interrupt.recv() => warn!(signal = "SIGINT", "stopping at once"),
         }

@@ -89,7 +89,9 @@ impl RetryPolicy {
         let grown = self.base.0.as_secs_f64() * self.factor.powi(exponent);
         let longest = grown.min(self.max.0.as_secs_f64());
         let fixed = longest * (1.0 - self.jitter);
-        Duration::from_secs_f64(fixed + longest * self.jitter * chance.clamp(0.0, 1.0))
+        let wait = fixed + longest * self.jitter * chance.clamp(0.0, 1.0);
+        // As a float the longest span there is rounds up, past what a duration holds.
+        Duration::try_from_secs_f64(wait).unwrap_or(self.max.0)
     }
 }
 
@@ -131,6 +133,18 @@ mod tests {
         };
 
         assert_eq!(policy.wait(nth(u32::MAX), 1.0), policy.max.0);
+    }
+
+    #[test]
+    fn the_longest_span_there_is_can_be_waited_for() {
+        let policy = RetryPolicy {
+            base: Span::from_secs(u64::MAX),
+            max: Span::from_secs(u64::MAX),
+            ..RetryPolicy::default()
+        };
+
+        assert_eq!(policy.validate(), Ok(()));
+        assert_eq!(policy.wait(nth(1), 1.0), policy.max.0);
     }
 
     #[test]
