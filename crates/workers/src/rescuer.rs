@@ -36,7 +36,11 @@ pub(crate) async fn run(
     let mut wait = Duration::ZERO;
     while stop.run_until_cancelled(tokio::time::sleep(wait)).await.is_some() {
         let sweep = swept.elapsed() >= SWEEP;
-        wait = match rescue(ledger, queue, name, sweep).await {
+        // A stop does not wait for the last page: the next rescuer begins again.
+        let Some(rescued) = stop.run_until_cancelled(rescue(ledger, queue, name, sweep)).await else {
+            return;
+        };
+        wait = match rescued {
             Ok(()) => {
                 outage.over();
                 if sweep {

@@ -28,8 +28,9 @@ pub type Policies = watch::Receiver<Arc<HashMap<String, RetryPolicy>>>;
 
 /// Most ids that a worker fetches at once.
 const BATCH: usize = 64;
-/// How long the roles and the last acknowledgements may take after everything else has ended.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long the roles and the last acknowledgements may take after everything else has ended. Longer than
+/// the queue tries to deliver when Redis hangs: 5 s, and a call of 2 s begun within them.
+const FAREWELL: Duration = Duration::from_secs(8);
 
 /// Everything that works on the jobs of one queue in one process.
 pub struct Workers {
