@@ -80,7 +80,7 @@ impl Rejected {
             Self::Ledger(_) | Self::LedgerTooSlow => Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "ledger_unavailable",
-                "the event could not be recorded; nothing was accepted",
+                "the event may not have been recorded; send it again",
             )
             .retry_after(LEDGER_RETRY_AFTER_SECS),
             Self::Panicked => Problem::new(
