@@ -52,7 +52,7 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// Adds ids that are not here yet; says under which epoch.
+    /// Adds ids that are not here yet.
     pub(crate) async fn push(&self, jobs: &[(JobId, Duration)]) -> Result<(), QueueError> {
         for step in jobs.chunks(STEP) {
             match self {
