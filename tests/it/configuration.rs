@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process;
 
-use posthaste_tests::{Command, Finished, Port, posthaste};
+use posthaste_tests::{Command, Config, Finished, Port, Role, Setup, TestApp, posthaste};
 
 const ENDPOINT: &str = "[[endpoints]]\nname = \"orders\"\nurl = \"http://127.0.0.1:9/hooks\"\n";
 
@@ -243,6 +243,16 @@ fn a_port_that_is_taken_is_said_and_exits_with_1() {
         finished.stderr.contains(&port.address().to_string()),
         "{finished:?}"
     );
+}
+
+#[test]
+fn an_ingress_without_sources_starts_and_warns() {
+    let mut app = TestApp::on(Setup::Own, Config::new()).prepare();
+    let up = app.process(Role::Up, 0);
+
+    up.start();
+
+    assert!(up.log().contains("no source is configured"), "{}", up.log());
 }
 
 #[test]

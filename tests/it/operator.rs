@@ -201,7 +201,8 @@ fn a_succeeded_event_can_be_replayed_and_says_that_it_is_a_replay() {
         .accepted();
     app.until_finished();
 
-    app.run(&["events", "replay", &event, "--yes"]).ok();
+    let replayed = app.run(&["events", "replay", &event, "--yes"]).ok();
+    assert_eq!(replayed.stdout, "queued 1 delivery\n");
     receiver.until_received(2);
     app.until_finished();
 

@@ -90,6 +90,11 @@ pub(crate) async fn run(plan: Plan, settings: Settings) -> Result<(), Failure> {
             .map_or_else(|| "defaults".to_owned(), |file| file.display().to_string()),
         "starting"
     );
+    if plan.role.has_ingress() && config.sources.is_empty() {
+        warn!(
+            "no source is configured: every webhook is answered with 404 (posthaste config default shows how)"
+        );
+    }
 
     let tracker = TaskTracker::new();
     let shutdown = Shutdown::listen(&tracker, config.workers.grace.0).map_err(|error| handlers(&error))?;

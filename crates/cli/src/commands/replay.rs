@@ -77,7 +77,7 @@ pub(crate) async fn run(args: Args, settings: &Settings) -> Result<(), Failure> 
         return Err(Failure::failed("no route matches any of these events").hint("posthaste check"));
     }
     let jobs: usize = targets.iter().map(|target| target.endpoints.len()).sum();
-    let what = format!("replay {} as {jobs} deliveries", count(targets.len()));
+    let what = format!("replay {} as {}", count(targets.len()), deliveries(jobs));
     if bulk.dry_run {
         let mut out = Printer::stdout();
         if bulk.json {
@@ -120,7 +120,7 @@ pub(crate) async fn run(args: Args, settings: &Settings) -> Result<(), Failure> 
             job_ids: added,
         })?;
     } else {
-        out.line(format_args!("queued {} deliveries", added.len()))?;
+        out.line(format_args!("queued {}", deliveries(added.len())))?;
     }
     out.finish()?;
     // Newest first, so what is left is older than the last one.
@@ -191,5 +191,13 @@ fn count(events: usize) -> String {
         "1 event".to_owned()
     } else {
         format!("{events} events")
+    }
+}
+
+fn deliveries(jobs: usize) -> String {
+    if jobs == 1 {
+        "1 delivery".to_owned()
+    } else {
+        format!("{jobs} deliveries")
     }
 }
