@@ -38,7 +38,10 @@ impl Downstream for Stores {
     }
 
     fn push<'a>(&'a self, jobs: &'a [(JobId, Duration)]) -> Answer<'a, Result<(), QueueTrouble>> {
-        Box::pin(async { Ok(self.queue.push(jobs).await?) })
+        Box::pin(async {
+            self.queue.push(jobs).await?;
+            Ok(())
+        })
     }
 
     fn check_ledger(&self) -> Answer<'_, Result<(), LedgerError>> {

@@ -8,12 +8,12 @@
 -- ARGV[1] channel that wakes idle workers
 -- ARGV[2] epoch to take if there is none
 -- ARGV[3..] pairs: id, wait in ms; at most 500 pairs, for `unpack` has a limit and others wait meanwhile
--- Returns the epoch.
+-- Returns the ids among them that are leased.
 --
 -- Why one script: whether an id is here is asked of three sets, and must still be so when it is added.
 
 -- First, because a full server refuses a script at its first write that needs memory, and only there.
-local epoch = redis.call('SET', KEYS[4], ARGV[2], 'NX', 'GET') or ARGV[2]
+redis.call('SET', KEYS[4], ARGV[2], 'NX')
 
 local ids, waits = {}, {}
 for i = 3, #ARGV, 2 do
@@ -21,11 +21,14 @@ for i = 3, #ARGV, 2 do
   waits[#waits + 1] = tonumber(ARGV[i + 1])
 end
 
-local known = {}
+local known, leased = {}, {}
 for key = 1, 3 do
   if redis.call('EXISTS', KEYS[key]) == 1 then
     for i, score in ipairs(redis.call('ZMSCORE', KEYS[key], unpack(ids))) do
-      if score then known[ids[i]] = true end
+      if score then
+        known[ids[i]] = true
+        if key == 3 then leased[#leased + 1] = ids[i] end
+      end
     end
   end
 end
@@ -60,4 +63,4 @@ if #ready > 0 then
   redis.call('ZADD', KEYS[1], unpack(ready))
   redis.call('PUBLISH', ARGV[1], '')
 end
-return epoch
+return leased

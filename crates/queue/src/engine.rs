@@ -52,16 +52,17 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// Adds ids that are not here yet.
-    pub(crate) async fn push(&self, jobs: &[(JobId, Duration)]) -> Result<(), QueueError> {
+    /// Adds ids that are not here yet; returns those that are leased.
+    pub(crate) async fn push(&self, jobs: &[(JobId, Duration)]) -> Result<Vec<JobId>, QueueError> {
+        let mut leased = Vec::new();
         for step in jobs.chunks(STEP) {
-            match self {
+            leased.extend(match self {
                 Self::Local(local) => local.push(step),
                 Self::Remote(remote) => remote.push(step).await?,
-            }
+            });
             tokio::task::yield_now().await;
         }
-        Ok(())
+        Ok(leased)
     }
 
     pub(crate) async fn epoch(&self) -> Result<String, QueueError> {

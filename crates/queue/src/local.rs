@@ -62,15 +62,19 @@ impl Local {
         self.epoch.clone()
     }
 
-    pub(crate) fn push(&self, jobs: &[(JobId, Duration)]) {
+    pub(crate) fn push(&self, jobs: &[(JobId, Duration)]) -> Vec<JobId> {
         let now = Instant::now();
         let mut state = self.lock();
+        let mut leased = Vec::new();
         for (job, wait) in jobs {
-            if !state.places.contains_key(job) {
-                state.add(*job, now, *wait);
+            match state.places.get(job) {
+                Some(Place::Leased(_)) => leased.push(*job),
+                Some(_) => {}
+                None => state.add(*job, now, *wait),
             }
         }
         self.tell(jobs.iter().map(|(_, wait)| *wait));
+        leased
     }
 
     pub(crate) fn depth(&self) -> Depth {

@@ -91,10 +91,12 @@ impl Queue {
     /// Adds ids, each due after its wait. Idempotent: an id that the queue holds already (ready, scheduled or leased)
     /// stays as it is.
     ///
+    /// Returns those that are leased: whoever has one may be about to be done with it, and then the queue forgets it.
+    ///
     /// # Errors
     ///
     /// If Redis did not take all of them. Pushing all of them again is safe.
-    pub async fn push(&self, jobs: &[(JobId, Duration)]) -> Result<(), QueueError> {
+    pub async fn push(&self, jobs: &[(JobId, Duration)]) -> Result<Vec<JobId>, QueueError> {
         self.inner.engine.push(jobs).await
     }
 

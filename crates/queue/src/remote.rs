@@ -48,7 +48,7 @@ impl Remote {
         }
     }
 
-    pub(crate) async fn push(&self, jobs: &[(JobId, Duration)]) -> Result<(), QueueError> {
+    pub(crate) async fn push(&self, jobs: &[(JobId, Duration)]) -> Result<Vec<JobId>, QueueError> {
         let keys = &self.keys;
         let mut push = scripts::PUSH.prepare_invoke();
         push.key(&keys.ready)
@@ -60,8 +60,8 @@ impl Remote {
         for (job, wait) in jobs {
             push.arg(job.to_string()).arg(millis(*wait));
         }
-        let _epoch: String = self.work.call("push", Request::Script(&push)).await?;
-        Ok(())
+        let leased: Vec<Vec<u8>> = self.work.call("push", Request::Script(&push)).await?;
+        Ok(leased.iter().filter_map(|member| read_id(member)).collect())
     }
 
     pub(crate) async fn epoch(&self) -> Result<String, QueueError> {

@@ -28,6 +28,7 @@ conformance! {
     an_id_is_handed_out_once_however_often_it_is_pushed,
     pushing_what_is_scheduled_does_not_bring_it_forward,
     pushing_what_is_leased_does_not_hand_it_out_again,
+    a_push_names_what_is_leased_and_nothing_else,
     ids_come_out_in_the_order_in_which_they_went_in,
     a_delayed_id_comes_at_its_time_and_not_before,
     delayed_ids_come_in_the_order_in_which_they_are_due,

@@ -43,6 +43,26 @@ pub(super) async fn pushing_what_is_scheduled_does_not_bring_it_forward(place: P
     assert_eq!(queue.fetch(1).await.unwrap(), []);
 }
 
+pub(super) async fn a_push_names_what_is_leased_and_nothing_else(place: Place) {
+    let queue = place.open(quick());
+    let jobs = ids(4);
+    let [leased, ready, scheduled, absent] = [jobs[0], jobs[1], jobs[2], jobs[3]];
+    queue.push(&due(&[leased, ready])).await.unwrap();
+    queue.push(&due_in(&[scheduled], NEVER)).await.unwrap();
+    assert_eq!(queue.fetch(1).await.unwrap(), [leased]);
+
+    assert_eq!(
+        queue
+            .push(&due(&[ready, scheduled, leased, absent]))
+            .await
+            .unwrap(),
+        [leased]
+    );
+
+    queue.acknowledge(&[(leased, Ack::Done)]).await.unwrap();
+    assert_eq!(queue.push(&due(&[leased])).await.unwrap(), []);
+}
+
 pub(super) async fn pushing_what_is_leased_does_not_hand_it_out_again(place: Place) {
     let queue = place.open(quick());
     let jobs = ids(1);
