@@ -33,11 +33,15 @@ pub(crate) async fn run(
 ) {
     let outage = Outage::new("rescuer");
     let mut swept = Instant::now();
+    let mut known = None;
     let mut wait = Duration::ZERO;
     while stop.run_until_cancelled(tokio::time::sleep(wait)).await.is_some() {
         let sweep = swept.elapsed() >= SWEEP;
         // A stop does not wait for the last page: the next rescuer begins again.
-        let Some(rescued) = stop.run_until_cancelled(rescue(ledger, queue, name, sweep)).await else {
+        let Some(rescued) = stop
+            .run_until_cancelled(rescue(ledger, queue, name, &mut known, sweep))
+            .await
+        else {
             return;
         };
         wait = match rescued {
@@ -48,7 +52,7 @@ pub(crate) async fn run(
                 }
                 PERIOD
             }
-            Err(error) => outage.failed(error.as_ref(), rand::random()),
+            Err(error) => outage.failed(Instant::now(), error.as_ref(), rand::random()),
         };
     }
 }
@@ -57,11 +61,15 @@ async fn rescue(
     ledger: &Ledger,
     queue: &Queue,
     name: posthaste_jobs::Queue,
+    known: &mut Option<String>,
     sweep: bool,
 ) -> Result<(), Trouble> {
     let epoch = queue.epoch().await?;
-    let forgot = ledger.epoch(name).await?.as_deref() != Some(epoch.as_str());
+    // What this process has seen to counts before what the ledger says: two processes that each have a
+    // queue of their own would take turns there for ever.
+    let forgot = known.as_ref() != Some(&epoch) && ledger.epoch(name).await?.as_ref() != Some(&epoch);
     if !(forgot || sweep) {
+        *known = Some(epoch);
         return Ok(());
     }
     let pushed = push_all(ledger, queue, name).await?;
@@ -70,6 +78,7 @@ async fn rescue(
         ledger.set_epoch(name, &epoch).await?;
         info!(queue = %name, jobs = pushed, "pushed every unfinished job into a queue that held none of them");
     }
+    *known = Some(epoch);
     Ok(())
 }
 
