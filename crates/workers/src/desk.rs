@@ -58,7 +58,7 @@ impl Desk {
                 warn!(job.id = %id, "dropped an id that the ledger does not know");
                 Ack::Done
             }
-            Err(error) => Ack::Again(self.outage.failed(&error, rand::random())),
+            Err(error) => Ack::Again(self.outage.failed(Instant::now(), &error, rand::random())),
         }
     }
 
@@ -161,7 +161,7 @@ impl Desk {
                     return settled;
                 }
                 Err(error @ LedgerError::Unavailable(_)) => {
-                    tokio::time::sleep(self.outage.failed(&error, rand::random())).await;
+                    tokio::time::sleep(self.outage.failed(Instant::now(), &error, rand::random())).await;
                 }
                 Err(error @ LedgerError::Refused(_)) => {
                     let id = settlement.lease.job;

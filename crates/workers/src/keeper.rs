@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use posthaste_jobs::JobId;
 use posthaste_store::{Lease, Ledger};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
@@ -67,7 +68,7 @@ impl Keeper {
                     }
                     RENEWAL
                 }
-                Err(error) => outage.failed(&error, rand::random()).min(RENEWAL),
+                Err(error) => outage.failed(Instant::now(), &error, rand::random()).min(RENEWAL),
             };
         }
     }

@@ -1,6 +1,8 @@
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::failure::chain;
@@ -9,47 +11,67 @@ use crate::failure::chain;
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Follows whether something that we depend on is there, so that an outage is told once, not at each try.
-/// Several tasks may share one.
+/// Several tasks may share one: what fails for all of them at once is one failure.
 #[derive(Debug)]
 pub(crate) struct Outage {
     what: &'static str,
-    failures: AtomicU32,
+    /// Read for each job, so that the lock is left alone while all is well.
+    away: AtomicBool,
+    failures: Mutex<Failures>,
+}
+
+#[derive(Debug, Default)]
+struct Failures {
+    count: u32,
+    /// The wait of the last that counted. Whatever fails within it failed with it.
+    wait: Option<(Instant, Duration)>,
 }
 
 impl Outage {
     /// Starts with everything well; `what` names who notices, in the log.
-    pub(crate) const fn new(what: &'static str) -> Self {
+    pub(crate) fn new(what: &'static str) -> Self {
         Self {
             what,
-            failures: AtomicU32::new(0),
+            away: AtomicBool::new(false),
+            failures: Mutex::default(),
         }
     }
 
     /// Notes that it answered.
     pub(crate) fn over(&self) {
-        // Read first: this is called for each job, and hardly ever has anything to tell.
-        if self.failures.load(Ordering::Relaxed) > 0 {
-            let failures = self.failures.swap(0, Ordering::Relaxed);
-            if failures > 0 {
-                info!(role = self.what, failures, "going on after an outage");
-            }
+        if self.away.load(Ordering::Relaxed) && self.away.swap(false, Ordering::Relaxed) {
+            let failures = std::mem::take(&mut *self.failures.lock().unwrap_or_else(PoisonError::into_inner));
+            info!(
+                role = self.what,
+                failures = failures.count,
+                "going on after an outage"
+            );
         }
     }
 
-    /// Notes a failure and returns how long to wait: doubling from 100 ms to 5 s, half of it left to `chance`.
-    pub(crate) fn failed(&self, error: &dyn std::error::Error, chance: f64) -> Duration {
-        let before = self.failures.fetch_add(1, Ordering::Relaxed);
-        if before == 0 {
+    /// Notes a failure at `now` and returns how long to wait: doubling from 100 ms to 5 s, half of it left to
+    /// `chance`.
+    pub(crate) fn failed(&self, now: Instant, error: &dyn std::error::Error, chance: f64) -> Duration {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.away.swap(true, Ordering::Relaxed) {
             warn!(
                 role = self.what,
                 error = chain(error),
                 "cannot go on, trying again"
             );
         }
-        let doubled = Duration::from_millis(100)
-            .saturating_mul(2_u32.saturating_pow(before))
-            .min(LONGEST);
-        doubled.mul_f64(0.5 + 0.5 * chance)
+        let longest = match failures.wait {
+            Some((began, wait)) if now < began + wait => wait,
+            _ => {
+                let wait = Duration::from_millis(100)
+                    .saturating_mul(2_u32.saturating_pow(failures.count))
+                    .min(LONGEST);
+                failures.count = failures.count.saturating_add(1);
+                failures.wait = Some((now, wait));
+                wait
+            }
+        };
+        longest.mul_f64(0.5 + 0.5 * chance)
     }
 }
 
@@ -61,11 +83,37 @@ mod tests {
     fn waits_double_up_to_the_longest_and_start_again_after_an_outage() {
         let outage = Outage::new("test");
         let error = std::io::Error::other("away");
+        let mut now = Instant::now();
 
-        let waits: Vec<u128> = (0..8).map(|_| outage.failed(&error, 1.0).as_millis()).collect();
+        let waits: Vec<u128> = (0..8)
+            .map(|_| {
+                let wait = outage.failed(now, &error, 1.0);
+                now += wait;
+                wait.as_millis()
+            })
+            .collect();
         outage.over();
 
         assert_eq!(waits, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
-        assert_eq!(outage.failed(&error, 1.0).as_millis(), 100);
+        assert_eq!(outage.failed(now, &error, 1.0).as_millis(), 100);
+    }
+
+    #[test]
+    fn what_fails_for_many_at_once_is_one_failure() {
+        let outage = Outage::new("test");
+        let error = std::io::Error::other("away");
+        let now = Instant::now();
+
+        let waits: Vec<u128> = (0..64)
+            .map(|_| outage.failed(now, &error, 1.0).as_millis())
+            .collect();
+
+        assert_eq!(waits, [100; 64]);
+        assert_eq!(
+            outage
+                .failed(now + Duration::from_millis(100), &error, 1.0)
+                .as_millis(),
+            200
+        );
     }
 }
