@@ -260,7 +260,7 @@ impl Ledger {
         before: Option<EventId>,
         limit: u32,
     ) -> Result<Vec<EventRow>, LedgerError> {
-        ask!(self, STEER, store => store.events(filter, before, limit))
+        ask!(self, STEER, store => store.reader().events(filter, before, limit))
     }
 
     /// Returns one event, with its headers and body.
@@ -269,7 +269,7 @@ impl Ledger {
     ///
     /// If the ledger is away.
     pub async fn event(&self, id: EventId) -> Result<Option<(EventRow, EventData)>, LedgerError> {
-        let Some(row) = ask!(self, STEER, store => store.event(id))? else {
+        let Some(row) = ask!(self, STEER, store => store.reader().event(id))? else {
             return Ok(None);
         };
         let Some((headers, body)) = self.content(id).await? else {
@@ -287,7 +287,7 @@ impl Ledger {
     }
 
     async fn content(&self, id: EventId) -> Result<Option<(bytes::Bytes, bytes::Bytes)>, LedgerError> {
-        ask!(self, WRITE, store => store.content(id))
+        ask!(self, WRITE, store => store.reader().content(id))
     }
 
     /// Lists jobs, newest first; `before` pages on.
@@ -301,7 +301,7 @@ impl Ledger {
         before: Option<JobId>,
         limit: u32,
     ) -> Result<Vec<JobRow>, LedgerError> {
-        ask!(self, STEER, store => store.jobs(filter, before, limit))
+        ask!(self, STEER, store => store.reader().jobs(filter, before, limit))
     }
 
     /// Returns one job.
@@ -323,7 +323,7 @@ impl Ledger {
     ///
     /// If the ledger is away.
     pub async fn attempts(&self, id: JobId) -> Result<Vec<AttemptRecord>, LedgerError> {
-        ask!(self, STEER, store => store.attempts(id))
+        ask!(self, STEER, store => store.reader().attempts(id))
     }
 
     /// Counts jobs.
@@ -332,7 +332,7 @@ impl Ledger {
     ///
     /// If the ledger is away.
     pub async fn count(&self, filter: &JobFilter) -> Result<u64, LedgerError> {
-        ask!(self, STEER, store => store.count(filter))
+        ask!(self, STEER, store => store.reader().count(filter))
     }
 
     /// Puts dead, discarded or cancelled jobs back to queued with a fresh budget of attempts and crashes,

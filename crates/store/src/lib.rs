@@ -14,6 +14,7 @@ mod headers;
 mod job;
 mod ledger;
 mod postgres;
+mod read;
 mod schema;
 mod settlement;
 mod sqlite;

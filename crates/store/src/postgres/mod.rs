@@ -6,7 +6,6 @@
 mod accept;
 mod claim;
 mod operate;
-mod read;
 mod recover;
 mod settle;
 mod writer;
@@ -29,6 +28,7 @@ use self::writer::Committer;
 use crate::batch::Writer;
 use crate::claim::{ClaimRequest, Verdict};
 use crate::error::{LedgerError, OpenError, TimedOut};
+use crate::read::Reader;
 use crate::schema::{behind, compare, migrate_error, migrator};
 use crate::value::parse;
 use crate::{Accepted, Config, NewEvent, Settled, Settlement};
@@ -116,6 +116,10 @@ impl Postgres {
             .map_err(migrate_error);
         connection.close_hard().await?;
         migrated
+    }
+
+    pub(crate) fn reader(&self) -> Reader<'_, sqlx::Postgres> {
+        Reader(&self.pool)
     }
 
     pub(crate) async fn check(&self) -> Result<(), LedgerError> {

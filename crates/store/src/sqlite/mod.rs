@@ -7,7 +7,6 @@
 mod accept;
 mod claim;
 mod operate;
-mod read;
 mod recover;
 mod settle;
 
@@ -25,6 +24,7 @@ use tokio_util::task::TaskTracker;
 use crate::batch::{Commit, Writer};
 use crate::claim::{ClaimRequest, Verdict};
 use crate::error::{LedgerError, OpenError, leaves_connection};
+use crate::read::Reader;
 use crate::schema::{behind, compare, migrate_error, migrator};
 use crate::{Accepted, Due, JobFilter, Lease, NewEvent, NewJob, Settled, Settlement};
 
@@ -113,6 +113,10 @@ impl Sqlite {
         transaction.commit().await?;
         connection.close().await?;
         Ok(())
+    }
+
+    pub(crate) fn reader(&self) -> Reader<'_, sqlx::Sqlite> {
+        Reader(&self.readers)
     }
 
     pub(crate) async fn check(&self) -> Result<(), LedgerError> {
