@@ -1,3 +1,4 @@
+use posthaste_jobs::chain;
 use std::time::Duration;
 
 use posthaste_queue::Queue;
@@ -7,7 +8,7 @@ use serde::Serialize;
 use super::ledger::is_behind;
 
 use crate::config::{Config, Scope, Settings};
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 use crate::print::Printer;
 
 /// How long one connection may take.

@@ -11,7 +11,7 @@ use super::story::{JobStory, dead_table};
 use crate::clock;
 use crate::config::{Scope, Settings};
 use crate::failure::Failure;
-use crate::print::{Printer, note};
+use crate::print::{Printer, note, print_page};
 use crate::select::{JobChoice, Names};
 
 #[derive(Debug, clap::Subcommand)]
@@ -128,17 +128,8 @@ async fn list(args: List, settings: &Settings) -> Result<(), Failure> {
     if jobs.is_empty() {
         Names::of(&config).explain_nothing(filter.source.as_deref(), filter.endpoint.as_deref())?;
     }
-    let mut out = Printer::stdout();
-    if args.json {
-        out.json(&jobs)?;
-    } else {
-        out.line(dead_table(&jobs, now))?;
-    }
-    out.finish()?;
-    if let Some(last) = jobs.last().filter(|_| jobs.len() == args.limit) {
-        note(format!("for more: --before {}", last.id));
-    }
-    Ok(())
+    let last = jobs.last().filter(|_| jobs.len() == args.limit);
+    print_page(&jobs, args.json, dead_table(&jobs, now), last.map(|last| last.id))
 }
 
 async fn show(args: Show, settings: &Settings) -> Result<(), Failure> {

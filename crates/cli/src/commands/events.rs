@@ -7,7 +7,7 @@ use super::{ledger, replay};
 use crate::clock;
 use crate::config::{Scope, Settings};
 use crate::failure::Failure;
-use crate::print::{Printer, note};
+use crate::print::{Printer, print_page};
 use crate::select::{EventChoice, Names};
 
 #[derive(Debug, clap::Subcommand)]
@@ -71,17 +71,13 @@ async fn list(args: List, settings: &Settings) -> Result<(), Failure> {
     if events.is_empty() {
         Names::of(&config).explain_nothing(filter.source.as_deref(), None)?;
     }
-    let mut out = Printer::stdout();
-    if args.json {
-        out.json(&events)?;
-    } else {
-        out.line(event_table(&events, now))?;
-    }
-    out.finish()?;
-    if let Some(last) = events.last().filter(|_| events.len() == args.limit) {
-        note(format!("for more: --before {}", last.id));
-    }
-    Ok(())
+    let last = events.last().filter(|_| events.len() == args.limit);
+    print_page(
+        &events,
+        args.json,
+        event_table(&events, now),
+        last.map(|last| last.id),
+    )
 }
 
 async fn show(args: Show, settings: &Settings) -> Result<(), Failure> {

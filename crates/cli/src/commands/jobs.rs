@@ -6,7 +6,7 @@ use super::story::{JobStory, job_table};
 use crate::clock;
 use crate::config::{Scope, Settings};
 use crate::failure::Failure;
-use crate::print::{Printer, note};
+use crate::print::{Printer, print_page};
 use crate::select::{JobChoice, Names, state};
 
 #[derive(Debug, clap::Subcommand)]
@@ -68,17 +68,8 @@ async fn list(args: List, settings: &Settings) -> Result<(), Failure> {
     if jobs.is_empty() {
         Names::of(&config).explain_nothing(filter.source.as_deref(), filter.endpoint.as_deref())?;
     }
-    let mut out = Printer::stdout();
-    if args.json {
-        out.json(&jobs)?;
-    } else {
-        out.line(job_table(&jobs, now))?;
-    }
-    out.finish()?;
-    if let Some(last) = jobs.last().filter(|_| jobs.len() == args.limit) {
-        note(format!("for more: --before {}", last.id));
-    }
-    Ok(())
+    let last = jobs.last().filter(|_| jobs.len() == args.limit);
+    print_page(&jobs, args.json, job_table(&jobs, now), last.map(|last| last.id))
 }
 
 async fn show(args: Show, settings: &Settings) -> Result<(), Failure> {

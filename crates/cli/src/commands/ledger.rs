@@ -1,10 +1,10 @@
-use posthaste_jobs::{EventId, JobId};
+use posthaste_jobs::{EventId, JobId, chain};
 use posthaste_store::{
     EventFilter, EventRow, JobFilter, JobRow, Ledger, LedgerError, OpenError, SchemaError,
 };
 
 use crate::config::{Config, Settings};
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 
 /// Rows that are read at once.
 const PAGE: u32 = 1000;
@@ -48,44 +48,54 @@ pub(crate) fn is_behind(error: &LedgerError) -> bool {
 pub(crate) async fn jobs(
     ledger: &Ledger,
     filter: &JobFilter,
-    mut before: Option<JobId>,
+    before: Option<JobId>,
     limit: usize,
 ) -> Result<Vec<JobRow>, Failure> {
-    let mut rows = Vec::new();
-    while rows.len() < limit {
-        let wanted = page(limit - rows.len());
-        let page = ledger.jobs(filter, before, wanted).await?;
-        let is_last = page.len() < wanted as usize;
-        before = page.last().map(|row| row.id);
-        rows.extend(page);
-        if is_last {
-            break;
-        }
-    }
-    Ok(rows)
+    newest(
+        limit,
+        before,
+        |row: &JobRow| row.id,
+        async |before, most| ledger.jobs(filter, before, most).await,
+    )
+    .await
 }
 
 /// Reads the newest `limit` events, page by page.
 pub(crate) async fn events(
     ledger: &Ledger,
     filter: &EventFilter,
-    mut before: Option<EventId>,
+    before: Option<EventId>,
     limit: usize,
 ) -> Result<Vec<EventRow>, Failure> {
+    newest(
+        limit,
+        before,
+        |row: &EventRow| row.id,
+        async |before, most| ledger.events(filter, before, most).await,
+    )
+    .await
+}
+
+/// Reads pages of rows, each from before the last id of the one above, until there are `limit` or no more.
+async fn newest<Row, Id>(
+    limit: usize,
+    mut before: Option<Id>,
+    id: impl Fn(&Row) -> Id,
+    read: impl AsyncFn(Option<Id>, u32) -> Result<Vec<Row>, LedgerError>,
+) -> Result<Vec<Row>, Failure>
+where
+    Id: Copy,
+{
     let mut rows = Vec::new();
     while rows.len() < limit {
-        let wanted = page(limit - rows.len());
-        let page = ledger.events(filter, before, wanted).await?;
+        let wanted = u32::try_from(limit - rows.len()).unwrap_or(PAGE).min(PAGE);
+        let page = read(before, wanted).await?;
         let is_last = page.len() < wanted as usize;
-        before = page.last().map(|row| row.id);
+        before = page.last().map(&id);
         rows.extend(page);
         if is_last {
             break;
         }
     }
     Ok(rows)
-}
-
-fn page(left: usize) -> u32 {
-    u32::try_from(left).unwrap_or(PAGE).min(PAGE)
 }

@@ -1,7 +1,8 @@
 use super::ledger;
 use crate::config::{Scope, Settings};
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 use crate::print::note;
+use posthaste_jobs::chain;
 
 /// Brings the ledger's schema up to date.
 pub(crate) async fn run(settings: &Settings) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! `posthaste events replay`.
 
 use posthaste_ingress::Catalog;
-use posthaste_jobs::{EventId, JobId, Kind, Timestamp, WebhookDelivery};
+use posthaste_jobs::{EventId, JobId, Kind, Timestamp, WebhookDelivery, chain};
 use posthaste_store::{EventRow, Ledger, NewJob};
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use super::ledger;
 use super::story::event_table;
 use crate::clock;
 use crate::config::{Scope, Settings};
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 use crate::print::{Printer, note};
 use crate::select::{EventChoice, Names};
 

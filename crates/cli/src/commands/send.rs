@@ -1,13 +1,13 @@
 use std::path::PathBuf;
 
-use posthaste_jobs::{EventId, Timestamp};
+use posthaste_jobs::{EventId, Timestamp, chain};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::sample;
 use crate::clock;
 use crate::config::{Config, Scope, Settings, Source};
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 use crate::nearest::nearest;
 use crate::post::post;
 use crate::print::{Printer, clean};

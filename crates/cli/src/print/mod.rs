@@ -49,6 +49,26 @@ impl<W: Write> Printer<W> {
     }
 }
 
+/// Writes a list as JSON or as its table, and says how to go on after its `last` where there may be more.
+pub(crate) fn print_page<Row: Serialize>(
+    rows: &[Row],
+    json: bool,
+    table: impl Display,
+    last: Option<impl Display>,
+) -> Result<(), Failure> {
+    let mut out = Printer::stdout();
+    if json {
+        out.json(&rows)?;
+    } else {
+        out.line(table)?;
+    }
+    out.finish()?;
+    if let Some(last) = last {
+        note(format!("for more: --before {last}"));
+    }
+    Ok(())
+}
+
 /// Says something to the person at the terminal.
 pub(crate) fn note(line: impl Display) {
     // There is nowhere left to tell that stderr is gone.
