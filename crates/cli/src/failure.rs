@@ -1,3 +1,4 @@
+use posthaste_jobs::chain;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
@@ -106,18 +107,6 @@ impl From<io::Error> for Failure {
             Self::failed(format!("cannot write: {error}"))
         }
     }
-}
-
-/// Returns an error with all its causes, on one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text.replace('\n', " ")
 }
 
 #[cfg(test)]

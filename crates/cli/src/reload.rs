@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use posthaste_ingress::Catalog;
-use posthaste_jobs::RetryPolicy;
+use posthaste_jobs::{RetryPolicy, chain};
 use posthaste_outbound::Endpoints;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{error, info};
 
 use crate::config::{Config, Scope, Settings};
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 
 /// What can change while a process runs.
 pub(crate) struct Live {

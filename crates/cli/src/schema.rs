@@ -1,11 +1,10 @@
 //! Brings the ledger's schema up to date at start, however long the ledger is away.
 
+use posthaste_jobs::chain;
 use std::time::Duration;
 
 use posthaste_store::Ledger;
 use tracing::{info, warn};
-
-use crate::failure::chain;
 
 /// How long a start waits for the schema before it goes on without.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);

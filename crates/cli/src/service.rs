@@ -3,6 +3,7 @@
 //! Outages do not keep it from starting: only a mistake in the configuration does, or an address that
 //! is taken.
 
+use posthaste_jobs::chain;
 use std::pin::pin;
 
 use posthaste_ingress::Ingress;
@@ -18,7 +19,7 @@ use tracing::{error, info, warn};
 use crate::clock;
 use crate::commands::ledger;
 use crate::config::{Config, Scope, Settings};
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 use crate::reload::Live;
 use crate::schema;
 use crate::shutdown::Shutdown;

@@ -8,7 +8,6 @@
 
 mod body;
 mod catalog;
-mod chain;
 mod config;
 mod connection;
 mod downstream;

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use posthaste_jobs::JobId;
+use posthaste_jobs::{JobId, chain};
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
-use crate::chain::chain;
 use crate::downstream::Downstream;
 
 /// Jobs that wait to be pushed while the queue is slow.

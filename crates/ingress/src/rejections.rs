@@ -6,10 +6,9 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use posthaste_jobs::chain;
 use tokio::time::Instant;
 use tracing::warn;
-
-use crate::chain::chain;
 
 /// How often a source may have a line.
 pub(crate) const LINE_EVERY: Duration = Duration::from_secs(1);

@@ -3,6 +3,7 @@
 //! No I/O, no clock, no randomness: whoever calls passes them in.
 
 mod backoff;
+mod chain;
 mod ending;
 mod id;
 mod kind;
@@ -11,6 +12,7 @@ mod state;
 mod time;
 
 pub use backoff::{InvalidBackoff, RetryPolicy};
+pub use chain::chain;
 pub use ending::{Attempt, DeadReason, Decision, Ending, end};
 pub use id::{EventId, JobId, ParseIdError};
 pub use kind::{Kind, Queue, UnknownKind, UnknownQueue, WebhookDelivery};

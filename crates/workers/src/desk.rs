@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use posthaste_jobs::{Clock, Decision, Ending, JobId, Kind, RetryPolicy, WebhookDelivery, end};
+use posthaste_jobs::{Clock, Decision, Ending, JobId, Kind, RetryPolicy, WebhookDelivery, chain, end};
 use posthaste_outbound::Endpoints;
 use posthaste_queue::Ack;
 use posthaste_store::{AttemptRecord, Claim, Claimed, Ledger, LedgerError, Settled, Settlement};
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
 use crate::delivery;
-use crate::failure::{Failure, Success, chain};
+use crate::failure::{Failure, Success};
 use crate::keeper::{Keeper, LEASE};
 use crate::outage::Outage;
 use crate::workers::Policies;

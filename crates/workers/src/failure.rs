@@ -1,4 +1,4 @@
-use posthaste_jobs::Decision;
+use posthaste_jobs::{Decision, chain};
 
 /// A try that did not succeed: what it means for the job, and what is told of it.
 ///
@@ -37,16 +37,4 @@ pub(crate) struct Success {
     pub(crate) http_status: Option<u16>,
     /// The first bytes of the answer, as text.
     pub(crate) response: Option<String>,
-}
-
-/// Returns an error and its sources in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

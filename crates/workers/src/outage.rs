@@ -1,11 +1,10 @@
+use posthaste_jobs::chain;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tracing::{info, warn};
-
-use crate::failure::chain;
 
 /// Longest wait between two tries while a dependency is away.
 const LONGEST: Duration = Duration::from_secs(5);

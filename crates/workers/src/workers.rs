@@ -8,7 +8,7 @@ use apalis_core::error::{BoxDynError, WorkerError};
 use apalis_core::task::data::Data;
 use apalis_core::worker::builder::WorkerBuilder;
 use apalis_core::worker::ext::parallelize::ParallelizeExt;
-use posthaste_jobs::{Clock, JobId, RetryPolicy};
+use posthaste_jobs::{Clock, JobId, RetryPolicy, chain};
 use posthaste_outbound::Endpoints;
 use posthaste_queue::{Ack, Queue};
 use posthaste_store::Ledger;
@@ -131,7 +131,7 @@ impl Workers {
                 Err(error) => {
                     error!(
                         worker,
-                        error = crate::failure::chain(&error),
+                        error = chain(&error),
                         "the worker ended, another takes over"
                     );
                     tokio::time::sleep(Duration::from_secs(1)).await;

@@ -3,6 +3,7 @@
 //! mistake gets its line.
 
 use posthaste_ingress::{Catalog, InvalidCatalog};
+use posthaste_jobs::chain;
 use posthaste_outbound::Endpoints;
 use posthaste_workers::InvalidConfig;
 use tracing_subscriber::EnvFilter;
@@ -13,7 +14,6 @@ use super::problem::Problem;
 use super::secret::Secret;
 use super::tree::Entry;
 use super::{Config, Scope};
-use crate::failure::chain;
 use crate::nearest::nearest;
 
 /// What is wrong with a `max_body` that no request could use up.
