@@ -1,9 +1,7 @@
 use std::error::Error;
 use std::pin::Pin;
-use std::time::Duration;
 
-use posthaste_jobs::JobId;
-use posthaste_queue::Queue;
+use posthaste_queue::{Entry, Queue};
 use posthaste_store::{Accepted, Ledger, LedgerError, NewEvent};
 
 /// A future that answers once and can be sent between threads.
@@ -19,7 +17,7 @@ pub(crate) trait Downstream: Send + Sync + 'static {
     /// Commits an event with its jobs.
     fn accept(&self, event: NewEvent) -> Answer<'_, Result<Accepted, LedgerError>>;
     /// Tells the queue of jobs.
-    fn push<'a>(&'a self, jobs: &'a [(JobId, Duration)]) -> Answer<'a, Result<(), QueueTrouble>>;
+    fn push<'a>(&'a self, entries: &'a [Entry]) -> Answer<'a, Result<(), QueueTrouble>>;
     /// Asks whether events can be accepted.
     fn check_ledger(&self) -> Answer<'_, Result<(), LedgerError>>;
     /// Asks whether jobs can be pushed.
@@ -37,9 +35,9 @@ impl Downstream for Stores {
         Box::pin(self.ledger.accept(event))
     }
 
-    fn push<'a>(&'a self, jobs: &'a [(JobId, Duration)]) -> Answer<'a, Result<(), QueueTrouble>> {
+    fn push<'a>(&'a self, entries: &'a [Entry]) -> Answer<'a, Result<(), QueueTrouble>> {
         Box::pin(async {
-            self.queue.push(jobs).await?;
+            self.queue.push(entries).await?;
             Ok(())
         })
     }

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use posthaste_jobs::{JobId, chain};
+use posthaste_jobs::chain;
+use posthaste_queue::Entry;
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
@@ -21,13 +21,13 @@ const BATCH: usize = 512;
 /// Where accepted jobs are handed in.
 #[derive(Debug)]
 pub(crate) struct Pusher {
-    sender: mpsc::Sender<JobId>,
+    sender: mpsc::Sender<Entry>,
     overflowing: AtomicBool,
 }
 
 impl Pusher {
     /// Makes the handing-in side, and what [`push_all`] takes from.
-    pub(crate) fn new() -> (Self, mpsc::Receiver<JobId>) {
+    pub(crate) fn new() -> (Self, mpsc::Receiver<Entry>) {
         let (sender, receiver) = mpsc::channel(WAITING);
         let pusher = Self {
             sender,
@@ -37,9 +37,9 @@ impl Pusher {
     }
 
     /// Hands jobs in without waiting. The log says once when there is no room, until there is again.
-    pub(crate) fn hand_in(&self, jobs: impl Iterator<Item = JobId>) {
-        for job in jobs {
-            let full = self.sender.try_send(job).is_err();
+    pub(crate) fn hand_in(&self, entries: impl Iterator<Item = Entry>) {
+        for entry in entries {
+            let full = self.sender.try_send(entry).is_err();
             if self.overflowing.load(Ordering::Relaxed) != full
                 && self.overflowing.swap(full, Ordering::Relaxed) != full
                 && full
@@ -51,12 +51,13 @@ impl Pusher {
 }
 
 /// Pushes in batches until all who hand in are gone.
-pub(crate) async fn push_all(downstream: Arc<dyn Downstream>, mut jobs: mpsc::Receiver<JobId>) {
+pub(crate) async fn push_all(downstream: Arc<dyn Downstream>, mut entries: mpsc::Receiver<Entry>) {
     let mut batch = Vec::with_capacity(BATCH);
     let mut failing = false;
-    while jobs.recv_many(&mut batch, BATCH).await > 0 {
-        let due: Vec<_> = batch.drain(..).map(|job| (job, Duration::ZERO)).collect();
-        match (downstream.push(&due).await, failing) {
+    while entries.recv_many(&mut batch, BATCH).await > 0 {
+        let pushed = downstream.push(&batch).await;
+        batch.clear();
+        match (pushed, failing) {
             (Ok(()), true) => {
                 failing = false;
                 info!("the queue takes jobs again");

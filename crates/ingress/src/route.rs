@@ -1,4 +1,4 @@
-use posthaste_jobs::WebhookDelivery;
+use posthaste_jobs::{Priority, WebhookDelivery};
 
 use crate::InvalidCatalog;
 use crate::pattern::Pattern;
@@ -12,6 +12,8 @@ pub struct RouteConfig {
     pub event_types: Vec<String>,
     /// Name of the endpoint.
     pub endpoint: String,
+    /// How urgent its deliveries are.
+    pub priority: Priority,
 }
 
 /// Where events of some types go.
@@ -19,6 +21,7 @@ pub struct RouteConfig {
 pub(crate) struct Route {
     patterns: Vec<Pattern>,
     pub(crate) endpoint: String,
+    pub(crate) priority: Priority,
     /// Payload of a delivery to this endpoint, made once.
     pub(crate) payload: String,
 }
@@ -29,6 +32,7 @@ impl Route {
             source,
             event_types,
             endpoint,
+            priority,
         } = config;
         let patterns: Option<Vec<Pattern>> = match event_types.is_empty() {
             true => Pattern::new("*").map(|all| vec![all]),
@@ -47,6 +51,7 @@ impl Route {
         Ok(Self {
             patterns,
             endpoint,
+            priority,
             payload,
         })
     }

@@ -9,7 +9,8 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
-use posthaste_jobs::{EventId, JobId, Kind, Timestamp};
+use posthaste_jobs::{EventId, JobId, Kind, Lane, Timestamp};
+use posthaste_queue::Entry;
 use posthaste_store::{Accepted, Headers, NewEvent, NewJob};
 use serde::Serialize;
 use tracing::debug;
@@ -83,7 +84,7 @@ async fn accept(shared: &Shared, source: &Arc<Source>, request: Request) -> Resu
     let (headers, identity) = name_verified(source, head.headers, received.bytes.clone(), now).await?;
     let event = new_event(source, &headers, identity, received.bytes.clone(), now);
     let id = event.id;
-    let jobs: Vec<JobId> = event.jobs.iter().map(|job| job.id).collect();
+    let entries: Vec<Entry> = event.jobs.iter().map(entry).collect();
 
     let accepted = tokio::time::timeout(LEDGER_TIMEOUT, shared.downstream.accept(event))
         .await
@@ -91,7 +92,7 @@ async fn accept(shared: &Shared, source: &Arc<Source>, request: Request) -> Resu
         .map_err(Rejected::Ledger)?;
     Ok(match accepted {
         Accepted::New => {
-            shared.pusher.hand_in(jobs.into_iter());
+            shared.pusher.hand_in(entries.into_iter());
             Receipt {
                 event_id: id,
                 status: "accepted",
@@ -155,6 +156,7 @@ fn new_event(
             payload: route.payload.clone(),
             endpoint: Some(route.endpoint.clone()),
             wait: Duration::ZERO,
+            priority: route.priority,
         })
         .collect();
     let headers = headers
@@ -169,6 +171,15 @@ fn new_event(
         headers: Headers::new(headers),
         body,
         jobs,
+    }
+}
+
+/// What the queue should hold of a job that was accepted.
+fn entry(job: &NewJob) -> Entry {
+    Entry {
+        job: job.id,
+        wait: job.wait,
+        lane: Lane::of(job.priority, false),
     }
 }
 

@@ -4,7 +4,7 @@ use posthaste_jobs::JobId;
 
 use crate::local::Local;
 use crate::remote::Remote;
-use crate::{Depth, QueueError};
+use crate::{Depth, Entry, QueueError};
 
 /// How many ids one step of an engine touches at most.
 pub(crate) const STEP: usize = 500;
@@ -53,9 +53,9 @@ pub(crate) enum Engine {
 
 impl Engine {
     /// Adds ids that are not here yet; returns those that are leased.
-    pub(crate) async fn push(&self, jobs: &[(JobId, Duration)]) -> Result<Vec<JobId>, QueueError> {
+    pub(crate) async fn push(&self, entries: &[Entry]) -> Result<Vec<JobId>, QueueError> {
         let mut leased = Vec::new();
-        for step in jobs.chunks(STEP) {
+        for step in entries.chunks(STEP) {
             leased.extend(match self {
                 Self::Local(local) => local.push(step),
                 Self::Remote(remote) => remote.push(step).await?,

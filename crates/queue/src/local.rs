@@ -6,8 +6,8 @@ use posthaste_jobs::JobId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::Depth;
 use crate::engine::{Ending, Grant, Promoted, STEP, Verdict};
+use crate::{Depth, Entry};
 
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
@@ -62,18 +62,18 @@ impl Local {
         self.epoch.clone()
     }
 
-    pub(crate) fn push(&self, jobs: &[(JobId, Duration)]) -> Vec<JobId> {
+    pub(crate) fn push(&self, entries: &[Entry]) -> Vec<JobId> {
         let now = Instant::now();
         let mut state = self.lock();
         let mut leased = Vec::new();
-        for (job, wait) in jobs {
+        for Entry { job, wait, .. } in entries {
             match state.places.get(job) {
                 Some(Place::Leased(_)) => leased.push(*job),
                 Some(_) => {}
                 None => state.add(*job, now, *wait),
             }
         }
-        self.tell(jobs.iter().map(|(_, wait)| *wait));
+        self.tell(entries.iter().map(|entry| entry.wait));
         leased
     }
 

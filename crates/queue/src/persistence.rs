@@ -9,12 +9,12 @@ use apalis_core::task::Task;
 use apalis_core::task::builder::TaskBuilder;
 use apalis_core::task::task_id::TaskId;
 use apalis_core::worker::context::WorkerContext;
-use posthaste_jobs::JobId;
+use posthaste_jobs::{JobId, Lane};
 use tracing::error;
 
-use crate::Ack;
 use crate::engine::Verdict;
 use crate::queue::Inner;
+use crate::{Ack, Entry};
 
 /// The queue as apalis sees it. No method returns an error: to apalis an error is the end of a worker, and to us it is a
 /// wait.
@@ -117,11 +117,11 @@ impl Persistence for JobPersistence {
     }
 
     async fn push_tasks(&mut self, tasks: Vec<Task<JobId>>) -> Result<(), Infallible> {
-        let jobs: Vec<_> = tasks
+        let entries: Vec<_> = tasks
             .into_iter()
-            .map(|task| (task.args, Duration::ZERO))
+            .map(|task| Entry::due(task.args, Lane::Normal))
             .collect();
-        while self.queue.engine.push(&jobs).await.is_err() {
+        while self.queue.engine.push(&entries).await.is_err() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         Ok(())

@@ -14,7 +14,7 @@ use crate::engine::{Engine, STEP, Verdict};
 use crate::held::Held;
 use crate::local::Local;
 use crate::remote::Remote;
-use crate::{Ack, Backend, Config, Depth, OpenError, QueueError, Timing};
+use crate::{Ack, Backend, Config, Depth, Entry, OpenError, QueueError, Timing};
 
 /// One named queue. Cheap to clone.
 #[derive(Clone)]
@@ -96,8 +96,8 @@ impl Queue {
     /// # Errors
     ///
     /// If Redis did not take all of them. Pushing all of them again is safe.
-    pub async fn push(&self, jobs: &[(JobId, Duration)]) -> Result<Vec<JobId>, QueueError> {
-        self.inner.engine.push(jobs).await
+    pub async fn push(&self, entries: &[Entry]) -> Result<Vec<JobId>, QueueError> {
+        self.inner.engine.push(entries).await
     }
 
     /// Names this memory of the queue: another epoch means that it has forgotten what it held.

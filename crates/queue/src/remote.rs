@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tracing::warn;
 
 use crate::engine::{Ending, Grant, Promoted, STEP, Verdict};
-use crate::{Depth, QueueError};
+use crate::{Depth, Entry, QueueError};
 
 use health::Health;
 use keys::Keys;
@@ -48,7 +48,7 @@ impl Remote {
         }
     }
 
-    pub(crate) async fn push(&self, jobs: &[(JobId, Duration)]) -> Result<Vec<JobId>, QueueError> {
+    pub(crate) async fn push(&self, entries: &[Entry]) -> Result<Vec<JobId>, QueueError> {
         let keys = &self.keys;
         let mut push = scripts::PUSH.prepare_invoke();
         push.key(&keys.ready)
@@ -57,8 +57,8 @@ impl Remote {
             .key(&keys.epoch)
             .key(&keys.sequence);
         push.arg(&keys.wake).arg(draw_epoch());
-        for (job, wait) in jobs {
-            push.arg(job.to_string()).arg(millis(*wait));
+        for entry in entries {
+            push.arg(entry.job.to_string()).arg(millis(entry.wait));
         }
         let leased: Vec<Vec<u8>> = self.work.call("push", Request::Script(&push)).await?;
         Ok(leased.iter().filter_map(|member| read_id(member)).collect())

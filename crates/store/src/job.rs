@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use posthaste_jobs::{EventId, JobId, Kind, Queue, State, Timestamp};
+use posthaste_jobs::{EventId, JobId, Kind, Lane, Priority, Queue, State, Timestamp};
 
 use crate::error::LedgerError;
 use crate::value::{count, duration, parse, text};
@@ -18,6 +18,8 @@ pub struct NewJob {
     pub endpoint: Option<String>,
     /// How long from now until it is due.
     pub wait: Duration,
+    /// How urgent it is among those of its queue.
+    pub priority: Priority,
 }
 
 impl NewJob {
@@ -49,6 +51,8 @@ pub struct Due {
     pub queue: Queue,
     /// Zero when due.
     pub wait: Duration,
+    /// In which line of the queue it waits.
+    pub lane: Lane,
     /// The `relay_at` that was read, by which the ledger knows that nothing has asked for the relay since.
     pub(crate) relay_at: Option<i64>,
 }
@@ -63,6 +67,7 @@ impl Due {
             job: parse(&job)?,
             queue: parse(&queue)?,
             wait: duration(wait),
+            lane: Lane::of(Priority::Normal, false),
         })
     }
 }

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use posthaste_jobs::JobId;
-use posthaste_queue::Queue;
-use posthaste_store::Ledger;
+use posthaste_queue::{Entry, Queue};
+use posthaste_store::{Due, Ledger};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -41,8 +41,8 @@ async fn relay(ledger: &Ledger, queue: &Queue) -> Result<bool, Box<dyn std::erro
         return Ok(false);
     }
     let full = due.len() == BATCH as usize;
-    let jobs: Vec<(JobId, Duration)> = due.iter().map(|due| (due.job, due.wait)).collect();
-    let leased: HashSet<JobId> = queue.push(&jobs).await?.into_iter().collect();
+    let entries: Vec<Entry> = due.iter().map(entry).collect();
+    let leased: HashSet<JobId> = queue.push(&entries).await?.into_iter().collect();
     // One that was replayed right after its settlement may still be leased, and is forgotten with the
     // acknowledgement of the run before: it keeps its mark, and is pushed again until it is in.
     due.retain(|due| !leased.contains(&due.job));
@@ -50,10 +50,19 @@ async fn relay(ledger: &Ledger, queue: &Queue) -> Result<bool, Box<dyn std::erro
     Ok(full && !due.is_empty())
 }
 
+/// What the queue should hold of a job that is due.
+pub(crate) fn entry(due: &Due) -> Entry {
+    Entry {
+        job: due.job,
+        wait: due.wait,
+        lane: due.lane,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use posthaste_jobs::{DeadReason, Ending, EventId, Kind, Timestamp};
+    use posthaste_jobs::{DeadReason, Ending, EventId, Kind, Lane, Priority, Timestamp};
     use posthaste_queue::Ack;
     use posthaste_store::{Claim, Headers, JobFilter, NewEvent, NewJob, Settlement};
 
@@ -87,10 +96,11 @@ mod tests {
                 payload: "{}".to_owned(),
                 endpoint: None,
                 wait: Duration::ZERO,
+                priority: Priority::Normal,
             }],
         };
         ledger.accept(event).await.unwrap();
-        queue.push(&[(job, Duration::ZERO)]).await.unwrap();
+        queue.push(&[Entry::due(job, Lane::Normal)]).await.unwrap();
         queue.fetch(1).await.unwrap();
         let Claim::Started(claimed) = ledger
             .claim(job, "worker", Duration::from_secs(10))

@@ -6,14 +6,14 @@
 
 use std::time::Duration;
 
-use posthaste_jobs::JobId;
-use posthaste_queue::Queue;
+use posthaste_queue::{Entry, Queue};
 use posthaste_store::Ledger;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::outage::Outage;
+use crate::relay::entry;
 
 /// How often the epochs are compared.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -92,8 +92,8 @@ async fn push_all(ledger: &Ledger, queue: &Queue, name: posthaste_jobs::Queue) -
             return Ok(pushed);
         };
         after = Some(last.job);
-        let jobs: Vec<(JobId, Duration)> = page.iter().map(|due| (due.job, due.wait)).collect();
-        queue.push(&jobs).await?;
-        pushed += jobs.len();
+        let entries: Vec<Entry> = page.iter().map(entry).collect();
+        queue.push(&entries).await?;
+        pushed += entries.len();
     }
 }

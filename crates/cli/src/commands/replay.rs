@@ -1,7 +1,7 @@
 //! `posthaste events replay`.
 
 use posthaste_ingress::Catalog;
-use posthaste_jobs::{EventId, JobId, Kind, Timestamp, WebhookDelivery, chain};
+use posthaste_jobs::{EventId, JobId, Kind, Priority, Timestamp, WebhookDelivery, chain};
 use posthaste_store::{EventRow, Ledger, NewJob};
 use serde::Serialize;
 
@@ -170,6 +170,7 @@ async fn add_jobs(ledger: &Ledger, target: &Target) -> Result<Vec<JobId>, Failur
             payload,
             endpoint: Some(endpoint.clone()),
             wait: std::time::Duration::ZERO,
+            priority: Priority::default(),
         });
     }
     let ids = jobs.iter().map(|job| job.id).collect();

@@ -1,5 +1,5 @@
 use posthaste_ingress::{RouteConfig, Scheme, SourceConfig};
-use posthaste_jobs::{RetryPolicy, Span};
+use posthaste_jobs::{Priority, RetryPolicy, Span};
 use posthaste_outbound::{BreakerConfig, EndpointConfig};
 use serde::Deserialize;
 
@@ -218,6 +218,8 @@ pub(crate) struct Route {
     #[serde(default = "Route::all_types")]
     pub(crate) event_types: Vec<String>,
     pub(crate) endpoint: String,
+    #[serde(default)]
+    pub(crate) priority: Priority,
 }
 
 impl Route {
@@ -231,6 +233,7 @@ impl Route {
             source: self.source.clone(),
             event_types: self.event_types.clone(),
             endpoint: self.endpoint.clone(),
+            priority: self.priority,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use posthaste_ingress::{Catalog, Config as HttpConfig, Ingress, RouteConfig, Scheme, SourceConfig};
-use posthaste_jobs::{Clock, RetryPolicy, Span};
+use posthaste_jobs::{Clock, Priority, RetryPolicy, Span};
 use posthaste_outbound::{BreakerConfig, EndpointConfig, Endpoints};
 use posthaste_queue::Queue;
 use posthaste_store::Ledger;
@@ -95,6 +95,7 @@ impl House {
             source: source.to_owned(),
             event_types: vec![types.to_owned()],
             endpoint: endpoint.to_owned(),
+            priority: Priority::Normal,
         };
         let catalog = Catalog::new(
             vec![

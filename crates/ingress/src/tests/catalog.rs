@@ -1,4 +1,4 @@
-use posthaste_jobs::Span;
+use posthaste_jobs::{Priority, Span};
 
 use super::harness::source;
 use crate::{Catalog, InvalidCatalog, InvalidSecret, RouteConfig, Scheme, SourceConfig};
@@ -8,6 +8,7 @@ fn route(source: &str, event_types: &[&str], endpoint: &str) -> RouteConfig {
         source: source.to_owned(),
         event_types: event_types.iter().map(|&text| text.to_owned()).collect(),
         endpoint: endpoint.to_owned(),
+        priority: Priority::Normal,
     }
 }
 

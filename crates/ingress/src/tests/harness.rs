@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use posthaste_jobs::{EventId, JobId, Span, Timestamp};
+use posthaste_jobs::{EventId, JobId, Priority, Span, Timestamp};
+use posthaste_queue::Entry;
 use posthaste_store::{Accepted, LedgerError, NewEvent};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -72,7 +73,7 @@ impl Downstream for Rooms {
         })
     }
 
-    fn push<'a>(&'a self, jobs: &'a [(JobId, Duration)]) -> Answer<'a, Result<(), QueueTrouble>> {
+    fn push<'a>(&'a self, entries: &'a [Entry]) -> Answer<'a, Result<(), QueueTrouble>> {
         Box::pin(async move {
             if self.queue_down.load(Ordering::SeqCst) {
                 return Err("connection refused".into());
@@ -80,7 +81,7 @@ impl Downstream for Rooms {
             self.pushed
                 .lock()
                 .unwrap()
-                .extend(jobs.iter().map(|(job, _)| *job));
+                .extend(entries.iter().map(|entry| entry.job));
             Ok(())
         })
     }
@@ -196,6 +197,7 @@ fn test_catalog() -> Catalog {
         source: source.to_owned(),
         event_types: event_types.iter().map(|&text| text.to_owned()).collect(),
         endpoint: endpoint.to_owned(),
+        priority: Priority::Normal,
     };
     Catalog::new(
         vec![

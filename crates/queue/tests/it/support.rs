@@ -10,8 +10,8 @@ use std::time::Duration;
 use apalis::prelude::*;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use posthaste_jobs::{JobId, Timestamp};
-use posthaste_queue::{Ack, Config, Queue, Timing};
+use posthaste_jobs::{JobId, Lane, Timestamp};
+use posthaste_queue::{Ack, Config, Entry, Queue, Timing};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -198,11 +198,15 @@ pub(crate) fn ids(count: usize) -> Vec<JobId> {
         .collect()
 }
 
-pub(crate) fn due_in(jobs: &[JobId], wait: Duration) -> Vec<(JobId, Duration)> {
-    jobs.iter().map(|job| (*job, wait)).collect()
+pub(crate) fn due_in(jobs: &[JobId], wait: Duration) -> Vec<Entry> {
+    let entry = |job: &JobId| Entry {
+        wait,
+        ..Entry::due(*job, Lane::Normal)
+    };
+    jobs.iter().map(entry).collect()
 }
 
-pub(crate) fn due(jobs: &[JobId]) -> Vec<(JobId, Duration)> {
+pub(crate) fn due(jobs: &[JobId]) -> Vec<Entry> {
     due_in(jobs, Duration::ZERO)
 }
 

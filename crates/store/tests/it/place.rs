@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use posthaste_jobs::{Ending, EventId, JobId, Kind, Timestamp};
+use posthaste_jobs::{Ending, EventId, JobId, Kind, Priority, Timestamp};
 use posthaste_store::{
     Accepted, AttemptRecord, Claim, Claimed, Config, Headers, Lease, Ledger, NewEvent, NewJob, Settled,
     Settlement,
@@ -130,6 +130,7 @@ pub(crate) fn new_job() -> NewJob {
         payload: r#"{"endpoint":"orders"}"#.to_owned(),
         endpoint: Some("orders".to_owned()),
         wait: Duration::ZERO,
+        priority: Priority::Normal,
     }
 }
 

@@ -118,7 +118,7 @@ pub(super) async fn delayed_ids_come_in_the_order_in_which_they_are_due(place: P
     let jobs = ids(2);
     let wait = Duration::from_millis;
     queue
-        .push(&[(jobs[0], wait(60)), (jobs[1], wait(30))])
+        .push(&[due_in(&jobs[..1], wait(60)), due_in(&jobs[1..], wait(30))].concat())
         .await
         .unwrap();
     sleep(wait(80)).await;
