@@ -1,36 +1,40 @@
--- Moves ids that are due to the end of the line, in the order in which they are due.
+-- Moves ids that are due to the ends of their lines, in the order in which they are due.
 --
--- KEYS[1] scheduled  zset  id by due time, ms
--- KEYS[2] ready      zset  id by place in line
--- KEYS[3] sequence   integer
+-- KEYS[1..4] lanes      zset  id by place in line
+-- KEYS[5]    scheduled  zset  id by due time in ms, times 4, plus its lane from 0
+-- KEYS[6]    sequence   integer
 -- ARGV[1] channel that wakes idle workers
 -- ARGV[2] how many at most; at most 500
 -- Returns how many were moved, and in how many ms the next is due (-1: none is scheduled).
 --
 -- Why a limit: `unpack` fails from 8,000 on, and every other client waits while a script runs.
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local due = redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[2])
+local due = redis.call('ZRANGE', KEYS[5], '-inf', now * 4 + 3, 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
+local count = #due / 2
 
-if #due > 0 then
-  redis.call('ZREM', KEYS[1], unpack(due))
-  local last = redis.call('INCRBY', KEYS[3], #due)
-  if last == #due then
-    last = time[1] * 1000000 + time[2] + #due
-    redis.call('SET', KEYS[3], last)
+if count > 0 then
+  local ids = {}
+  for i = 1, count do
+    ids[i] = due[2 * i - 1]
   end
-  local places = {}
-  for i, id in ipairs(due) do
-    places[2 * i - 1] = last - #due + i
-    places[2 * i] = id
+  redis.call('ZREM', KEYS[5], unpack(ids))
+  local place = places(KEYS[6], count) - count
+  local ready = { {}, {}, {}, {} }
+  for i, id in ipairs(ids) do
+    local line = ready[due[2 * i] % 4 + 1]
+    line[#line + 1] = place + i
+    line[#line + 1] = id
   end
-  redis.call('ZADD', KEYS[2], unpack(places))
+  for lane = 1, 4 do
+    if #ready[lane] > 0 then
+      redis.call('ZADD', KEYS[lane], unpack(ready[lane]))
+    end
+  end
   redis.call('PUBLISH', ARGV[1], '')
 end
 
-local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')
 if #first == 0 then
-  return { #due, -1 }
+  return { count, -1 }
 end
-return { #due, math.max(0, first[2] - now) }
+return { count, math.max(0, math.floor(first[2] / 4) - now) }

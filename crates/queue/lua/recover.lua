@@ -2,7 +2,7 @@
 --
 -- KEYS[1] leased    zset  id by grant
 -- KEYS[2] grants    zset  grant by deadline, ms
--- KEYS[3] ready     zset  id by place in line
+-- KEYS[3] ready     zset  id by place in line: the first lane, for these ids have had their turn
 -- KEYS[4] sequence  integer
 -- ARGV[1] channel that wakes idle workers
 -- ARGV[2] after how many ids it stops
@@ -10,8 +10,6 @@
 --
 -- A grant has at most 500 ids, so one call moves less than ARGV[2] + 500, well below the limit of `unpack`.
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local over = redis.call('ZRANGE', KEYS[2], '-inf', now, 'BYSCORE', 'LIMIT', 0, 100)
 local more = #over == 100 and 1 or 0
 
@@ -38,16 +36,12 @@ if #ids == 0 then
 end
 
 redis.call('ZREM', KEYS[1], unpack(ids))
-local last = redis.call('INCRBY', KEYS[4], #ids)
-if last == #ids then
-  last = time[1] * 1000000 + time[2] + #ids
-  redis.call('SET', KEYS[4], last)
-end
-local places = {}
+local last = places(KEYS[4], #ids)
+local line = {}
 for i, id in ipairs(ids) do
-  places[2 * i - 1] = i - last
-  places[2 * i] = id
+  line[2 * i - 1] = i - 1 - last
+  line[2 * i] = id
 end
-redis.call('ZADD', KEYS[3], unpack(places))
+redis.call('ZADD', KEYS[3], unpack(line))
 redis.call('PUBLISH', ARGV[1], '')
 return { #ids, more }

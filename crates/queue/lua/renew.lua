@@ -10,8 +10,7 @@ for i = 2, #ARGV do
   asked[i - 1] = ARGV[i]
 end
 
-local time = redis.call('TIME')
-local deadline = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
+local deadline = now + ARGV[1]
 local kept, gone = {}, {}
 for i, score in ipairs(redis.call('ZMSCORE', KEYS[1], unpack(asked))) do
   if score then

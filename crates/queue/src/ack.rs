@@ -8,8 +8,10 @@ use apalis_core::backend::codec::Codec;
 pub enum Ack {
     /// The queue can forget it.
     Done,
-    /// Due again after this long.
+    /// Due again after this long, among the retries.
     Again(Duration),
+    /// Never begun: it goes back to the head of the line.
+    Back,
 }
 
 /// Passes an [`Ack`] through apalis as it is.

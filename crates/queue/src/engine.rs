@@ -4,7 +4,7 @@ use posthaste_jobs::JobId;
 
 use crate::local::Local;
 use crate::remote::Remote;
-use crate::{Depth, Entry, QueueError};
+use crate::{Entry, QueueError, Survey};
 
 /// How many ids one step of an engine touches at most.
 pub(crate) const STEP: usize = 500;
@@ -31,9 +31,9 @@ pub(crate) struct Ending {
 pub(crate) enum Verdict {
     /// It is forgotten.
     Done,
-    /// It is due again after this long.
+    /// It is due again after this long, among the retries.
     Again(Duration),
-    /// It was never begun, and goes back to the head of the line.
+    /// It was never begun, and goes back to the head of the line, before all lanes.
     Back,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Promoted {
 
 /// Where a queue is kept. Both do the same, and are held to it by one list of tests.
 pub(crate) enum Engine {
-    Local(Local),
+    Local(Box<Local>),
     Remote(Box<Remote>),
 }
 
@@ -72,10 +72,20 @@ impl Engine {
         }
     }
 
-    pub(crate) async fn depth(&self) -> Result<Depth, QueueError> {
+    pub(crate) async fn survey(&self) -> Result<Survey, QueueError> {
         match self {
-            Self::Local(local) => Ok(local.depth()),
-            Self::Remote(remote) => remote.depth().await,
+            Self::Local(local) => Ok(local.survey()),
+            Self::Remote(remote) => remote.survey().await,
+        }
+    }
+
+    pub(crate) async fn set_paused(&self, paused: bool) -> Result<(), QueueError> {
+        match self {
+            Self::Local(local) => {
+                local.set_paused(paused);
+                Ok(())
+            }
+            Self::Remote(remote) => remote.set_paused(paused).await,
         }
     }
 
@@ -86,7 +96,7 @@ impl Engine {
         }
     }
 
-    /// Leases the first `at_most` ids in line.
+    /// Leases `at_most` ids: the lanes take turns, and each gives its first. None while the queue is paused.
     pub(crate) async fn fetch(&self, at_most: usize) -> Result<Grant, QueueError> {
         match self {
             Self::Local(local) => Ok(local.fetch(at_most)),
@@ -105,7 +115,7 @@ impl Engine {
         }
     }
 
-    /// Makes due ids ready, at most [`STEP`].
+    /// Makes due ids ready, each in its lane, at most [`STEP`].
     pub(crate) async fn promote(&self) -> Result<Promoted, QueueError> {
         match self {
             Self::Local(local) => Ok(local.promote()),

@@ -1,7 +1,7 @@
 //! The queue: which job is due at this moment, and who has it. On Redis, or in the process.
 //!
 //! It holds ids and times, never payloads. An id that was pushed is in exactly one of three places: *ready*, *scheduled*
-//! or *leased*; pushing it again changes nothing. What the queue forgets (a Redis without its memory) it shows by another
+//! or *leased*; pushing it again changes nothing. What is ready waits in one of four lanes, which take turns. What the queue forgets (a Redis without its memory) it shows by another
 //! [`Queue::epoch`], and whoever owns the jobs pushes them anew. It does not know what a job is, whether it exists, or
 //! whether it has had its effect: a job may be handed out twice, and the ledger decides which run counts.
 
@@ -18,7 +18,9 @@ mod local;
 mod persistence;
 mod queue;
 mod remote;
+mod survey;
 mod timing;
+mod turns;
 
 pub use ack::{Ack, AckCodec};
 pub use backend::{Backend, HandlerLayer};
@@ -28,4 +30,5 @@ pub use entry::Entry;
 pub use error::QueueError;
 pub use persistence::JobPersistence;
 pub use queue::Queue;
+pub use survey::Survey;
 pub use timing::Timing;

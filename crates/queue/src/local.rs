@@ -2,12 +2,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use posthaste_jobs::JobId;
+use posthaste_jobs::{JobId, Lane};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::engine::{Ending, Grant, Promoted, STEP, Verdict};
-use crate::{Depth, Entry};
+use crate::turns::{ROUND, share};
+use crate::{Entry, Survey};
 
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
@@ -24,12 +25,22 @@ pub(crate) struct Local {
 #[derive(Default)]
 struct State {
     places: HashMap<JobId, Place>,
-    ready: BTreeMap<i64, JobId>,
-    scheduled: BTreeMap<(Instant, i64), JobId>,
+    lanes: [BTreeMap<i64, Waiting>; 4],
+    scheduled: BTreeMap<(Instant, i64), (JobId, Lane)>,
     grants: BTreeMap<u64, Lease>,
     /// Counts places at the end of the line up, and those at its head down.
     sequence: i64,
     last_grant: u64,
+    /// Turns that the lanes have taken.
+    turn: usize,
+    fetched_at: Option<Instant>,
+    paused: bool,
+}
+
+/// An id in line.
+struct Waiting {
+    job: JobId,
+    since: Instant,
 }
 
 /// Where an id is.
@@ -66,41 +77,56 @@ impl Local {
         let now = Instant::now();
         let mut state = self.lock();
         let mut leased = Vec::new();
-        for Entry { job, wait, .. } in entries {
+        for Entry { job, wait, lane } in entries {
             match state.places.get(job) {
                 Some(Place::Leased(_)) => leased.push(*job),
                 Some(_) => {}
-                None => state.add(*job, now, *wait),
+                None => state.add(*job, *lane, now, *wait),
             }
         }
         self.tell(entries.iter().map(|entry| entry.wait));
         leased
     }
 
-    pub(crate) fn depth(&self) -> Depth {
+    pub(crate) fn survey(&self) -> Survey {
+        let now = Instant::now();
         let state = self.lock();
-        let (ready, scheduled) = (state.ready.len(), state.scheduled.len());
-        Depth {
-            ready: ready as u64,
+        let lanes = state.waiting();
+        let (ready, scheduled): (usize, _) = (lanes.iter().sum(), state.scheduled.len());
+        let in_line = state
+            .lanes
+            .iter()
+            .filter_map(|lane| lane.first_key_value())
+            .map(|(_, first)| first.since);
+        let overdue = state.scheduled.first_key_value().map(|((due, _), _)| *due);
+        let oldest = in_line.chain(overdue.filter(|due| *due <= now)).min();
+        Survey {
+            lanes: lanes.map(|waiting| waiting as u64),
             scheduled: scheduled as u64,
             leased: (state.places.len() - ready - scheduled) as u64,
+            oldest: oldest.map(|since| now - since),
+            fetched: state.fetched_at.map(|at| now - at),
+            paused: state.paused,
+        }
+    }
+
+    pub(crate) fn set_paused(&self, paused: bool) {
+        self.lock().paused = paused;
+        if !paused {
+            self.wake.notify_waiters();
         }
     }
 
     pub(crate) fn fetch(&self, at_most: usize) -> Grant {
         let mut state = self.lock();
         let number = state.last_grant + 1;
-        let mut jobs = Vec::with_capacity(at_most.min(state.ready.len()));
-        while jobs.len() < at_most
-            && let Some((_, job)) = state.ready.pop_first()
-        {
-            state.places.insert(job, Place::Leased(number));
-            jobs.push(job);
-        }
+        let jobs = state.take(at_most, number);
         if !jobs.is_empty() {
+            let now = Instant::now();
             state.last_grant = number;
+            state.fetched_at = Some(now);
             let lease = Lease {
-                deadline: Instant::now() + self.lease,
+                deadline: now + self.lease,
                 jobs: jobs.iter().copied().collect(),
             };
             state.grants.insert(number, lease);
@@ -124,11 +150,11 @@ impl Local {
             match ending.verdict {
                 Verdict::Done => {}
                 Verdict::Again(wait) => {
-                    state.add(ending.job, now, wait);
+                    state.add(ending.job, Lane::Retry, now, wait);
                     waits.push(wait);
                 }
                 Verdict::Back => {
-                    state.put_first(ending.job);
+                    state.put_first(ending.job, now);
                     waits.push(Duration::ZERO);
                 }
             }
@@ -144,8 +170,8 @@ impl Local {
             && let Some(first) = state.scheduled.first_entry()
             && first.key().0 <= now
         {
-            let job = first.remove();
-            state.put_last(job);
+            let (job, lane) = first.remove();
+            state.put_last(job, lane, now);
             moved += 1;
         }
         if moved > 0 {
@@ -176,7 +202,7 @@ impl Local {
                 .map(|lease| lease.jobs)
                 .unwrap_or_default();
             for job in jobs.into_iter().rev() {
-                state.put_first(job);
+                state.put_first(job, now);
             }
         }
         if !over.is_empty() {
@@ -217,30 +243,56 @@ impl Local {
 }
 
 impl State {
-    fn add(&mut self, job: JobId, now: Instant, wait: Duration) {
+    /// Says how many ids are in each line.
+    fn waiting(&self) -> [usize; 4] {
+        std::array::from_fn(|lane| self.lanes[lane].len())
+    }
+
+    /// Takes ids out of their lines, under the grant `number`.
+    fn take(&mut self, at_most: usize, number: u64) -> Vec<JobId> {
+        let waiting = self.waiting();
+        let count = at_most.min(waiting.iter().sum());
+        if self.paused || count == 0 {
+            return Vec::new();
+        }
+        let mut jobs = Vec::with_capacity(count);
+        for (lane, turns) in self.lanes.iter_mut().zip(share(self.turn, count, waiting)) {
+            for _ in 0..turns {
+                jobs.extend(lane.pop_first().map(|(_, first)| first.job));
+            }
+        }
+        self.turn = (self.turn + count) % ROUND;
+        for job in &jobs {
+            self.places.insert(*job, Place::Leased(number));
+        }
+        jobs
+    }
+
+    fn add(&mut self, job: JobId, lane: Lane, now: Instant, wait: Duration) {
         if wait.is_zero() {
-            self.put_last(job);
+            self.put_last(job, lane, now);
         } else {
             self.sequence += 1;
             // A wait beyond what the clock can name is one for ever; a century stands in for it.
             let due = now.checked_add(wait).unwrap_or_else(|| now + CENTURY);
-            self.scheduled.insert((due, self.sequence), job);
+            self.scheduled.insert((due, self.sequence), (job, lane));
             self.places.insert(job, Place::Scheduled);
         }
     }
 
-    fn put_last(&mut self, job: JobId) {
+    fn put_last(&mut self, job: JobId, lane: Lane, now: Instant) {
         self.sequence += 1;
-        self.put(job, self.sequence);
+        self.put(job, lane, self.sequence, now);
     }
 
-    fn put_first(&mut self, job: JobId) {
+    /// Puts an id that has had its turn before all others.
+    fn put_first(&mut self, job: JobId, now: Instant) {
         self.sequence += 1;
-        self.put(job, -self.sequence);
+        self.put(job, Lane::ALL[0], -self.sequence, now);
     }
 
-    fn put(&mut self, job: JobId, place: i64) {
-        self.ready.insert(place, job);
+    fn put(&mut self, job: JobId, lane: Lane, place: i64, since: Instant) {
+        self.lanes[lane as usize].insert(place, Waiting { job, since });
         self.places.insert(job, Place::Ready);
     }
 

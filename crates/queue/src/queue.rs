@@ -14,7 +14,7 @@ use crate::engine::{Engine, STEP, Verdict};
 use crate::held::Held;
 use crate::local::Local;
 use crate::remote::Remote;
-use crate::{Ack, Backend, Config, Depth, Entry, OpenError, QueueError, Timing};
+use crate::{Ack, Backend, Config, Depth, Entry, OpenError, QueueError, Survey, Timing};
 
 /// One named queue. Cheap to clone.
 #[derive(Clone)]
@@ -59,12 +59,12 @@ impl Queue {
     pub fn open_as(config: &Config, name: &str, timing: Timing) -> Result<Self, OpenError> {
         let (wake, sooner) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let engine = match config.address()? {
-            Address::Local => Engine::Local(Local::new(
+            Address::Local => Engine::Local(Box::new(Local::new(
                 draw_epoch(rand::random()),
                 timing.lease,
                 Arc::clone(&wake),
                 Arc::clone(&sooner),
-            )),
+            ))),
             Address::Redis(client) => Engine::Remote(Box::new(Remote::new(
                 *client,
                 name,
@@ -115,7 +115,27 @@ impl Queue {
     ///
     /// If Redis did not answer.
     pub async fn depth(&self) -> Result<Depth, QueueError> {
-        self.inner.engine.depth().await
+        Ok(self.survey().await?.into())
+    }
+
+    /// Tells what the queue holds, and whether anybody takes it.
+    ///
+    /// # Errors
+    ///
+    /// If Redis did not answer.
+    pub async fn survey(&self) -> Result<Survey, QueueError> {
+        self.inner.engine.survey().await
+    }
+
+    /// Has nothing handed out to any process until this is undone. What has been fetched goes on, and pushes are taken.
+    ///
+    /// A Redis that loses its memory loses this too; so whoever pauses keeps that in mind.
+    ///
+    /// # Errors
+    ///
+    /// If Redis did not answer.
+    pub async fn set_paused(&self, paused: bool) -> Result<(), QueueError> {
+        self.inner.engine.set_paused(paused).await
     }
 
     /// Finds out whether the queue can be reached. While it is known to be away this fails at once.
@@ -227,6 +247,7 @@ impl From<Ack> for Verdict {
         match ack {
             Ack::Done => Self::Done,
             Ack::Again(wait) => Self::Again(wait),
+            Ack::Back => Self::Back,
         }
     }
 }

@@ -7,13 +7,13 @@ mod scripts;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posthaste_jobs::JobId;
+use posthaste_jobs::{JobId, Lane};
 use redis::FromRedisValue;
 use tokio::sync::Notify;
 use tracing::warn;
 
 use crate::engine::{Ending, Grant, Promoted, STEP, Verdict};
-use crate::{Depth, Entry, QueueError};
+use crate::{Entry, QueueError, Survey};
 
 use health::Health;
 use keys::Keys;
@@ -51,14 +51,16 @@ impl Remote {
     pub(crate) async fn push(&self, entries: &[Entry]) -> Result<Vec<JobId>, QueueError> {
         let keys = &self.keys;
         let mut push = scripts::PUSH.prepare_invoke();
-        push.key(&keys.ready)
+        push.key(&keys.lanes)
             .key(&keys.scheduled)
             .key(&keys.leased)
             .key(&keys.epoch)
             .key(&keys.sequence);
         push.arg(&keys.wake).arg(draw_epoch());
         for entry in entries {
-            push.arg(entry.job.to_string()).arg(millis(entry.wait));
+            push.arg(entry.job.to_string())
+                .arg(millis(entry.wait))
+                .arg(number(entry.lane));
         }
         let leased: Vec<Vec<u8>> = self.work.call("push", Request::Script(&push)).await?;
         Ok(leased.iter().filter_map(|member| read_id(member)).collect())
@@ -72,16 +74,34 @@ impl Remote {
         Ok(found.unwrap_or(drawn))
     }
 
-    pub(crate) async fn depth(&self) -> Result<Depth, QueueError> {
+    pub(crate) async fn survey(&self) -> Result<Survey, QueueError> {
         let keys = &self.keys;
-        let mut pipe = redis::pipe();
-        pipe.zcard(&keys.ready).zcard(&keys.scheduled).zcard(&keys.leased);
-        let (ready, scheduled, leased) = self.work.call("count", Request::Pipeline(&pipe)).await?;
-        Ok(Depth {
-            ready,
+        let mut survey = scripts::SURVEY.prepare_invoke();
+        survey
+            .key(&keys.lanes)
+            .key(&keys.scheduled)
+            .key(&keys.leased)
+            .key(&keys.fetched)
+            .key(&keys.paused);
+        let (counts, oldest, fetched, paused): ([u64; 6], i64, i64, bool) =
+            self.work.call("survey", Request::Script(&survey)).await?;
+        let [high, normal, retry, low, scheduled, leased] = counts;
+        let age = |millis| u64::try_from(millis).ok().map(Duration::from_millis);
+        Ok(Survey {
+            lanes: [high, normal, retry, low],
             scheduled,
             leased,
+            oldest: age(oldest),
+            fetched: age(fetched),
+            paused,
         })
+    }
+
+    pub(crate) async fn set_paused(&self, paused: bool) -> Result<(), QueueError> {
+        let mut pause = scripts::PAUSE.prepare_invoke();
+        pause.key(&self.keys.paused);
+        pause.arg(&self.keys.wake).arg(u8::from(paused));
+        self.work.call("pause", Request::Script(&pause)).await
     }
 
     pub(crate) async fn ping(&self) -> Result<(), QueueError> {
@@ -94,10 +114,12 @@ impl Remote {
         let keys = &self.keys;
         let mut fetch = scripts::FETCH.prepare_invoke();
         fetch
-            .key(&keys.ready)
+            .key(&keys.lanes)
             .key(&keys.leased)
             .key(&keys.grants)
-            .key(&keys.sequence);
+            .key(&keys.sequence)
+            .key(&keys.fetched)
+            .key(&keys.paused);
         fetch.arg(at_most.min(STEP)).arg(millis(self.lease));
         // As bytes: what others put here need not be text, and must not keep us from the ids beside it.
         let (number, members): (u64, Vec<Vec<u8>>) = self.work.call("fetch", Request::Script(&fetch)).await?;
@@ -130,12 +152,12 @@ impl Remote {
     pub(crate) async fn acknowledge(&self, endings: &[Ending]) -> Result<(), QueueError> {
         let keys = &self.keys;
         let mut ack = scripts::ACKNOWLEDGE.prepare_invoke();
-        ack.key(&keys.ready)
+        ack.key(&keys.lanes)
             .key(&keys.scheduled)
             .key(&keys.leased)
             .key(&keys.grants)
             .key(&keys.sequence);
-        ack.arg(&keys.wake);
+        ack.arg(&keys.wake).arg(number(Lane::Retry));
         for ending in endings {
             ack.arg(ending.job.to_string()).arg(ending.grant);
             match ending.verdict {
@@ -157,7 +179,7 @@ impl Remote {
     pub(crate) async fn promote(&self) -> Result<Promoted, QueueError> {
         let keys = &self.keys;
         let mut promote = scripts::PROMOTE.prepare_invoke();
-        promote.key(&keys.scheduled).key(&keys.ready).key(&keys.sequence);
+        promote.key(&keys.lanes).key(&keys.scheduled).key(&keys.sequence);
         promote.arg(&keys.wake).arg(STEP);
         let (moved, next): (usize, i64) = self.keep.call("promote", Request::Script(&promote)).await?;
         Ok(Promoted {
@@ -172,7 +194,7 @@ impl Remote {
         recover
             .key(&keys.leased)
             .key(&keys.grants)
-            .key(&keys.ready)
+            .key(&keys.lanes[0])
             .key(&keys.sequence);
         recover.arg(&keys.wake).arg(STEP);
         let (moved, more): (u64, bool) = self.keep.call("recover", Request::Script(&recover)).await?;
@@ -212,6 +234,11 @@ impl Link {
 fn read_id(member: &[u8]) -> Option<JobId> {
     let text = std::str::from_utf8(member).ok()?;
     text.parse::<JobId>().ok().filter(|job| job.to_string() == text)
+}
+
+/// How scripts call a lane: their tables begin at 1.
+fn number(lane: Lane) -> usize {
+    lane as usize + 1
 }
 
 /// An epoch must never come twice, so it is chance, not time.

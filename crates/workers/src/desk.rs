@@ -72,7 +72,7 @@ impl Desk {
                 if let Err(error) = self.ledger.give_back(&[lease]).await {
                     warn!(job.id = %lease.job, error = chain(&error), "could not give a job back");
                 }
-                Ack::Again(Duration::ZERO)
+                Ack::Back
             }
         };
         self.keeper.release(lease);

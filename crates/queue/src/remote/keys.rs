@@ -1,17 +1,24 @@
+use posthaste_jobs::Lane;
+
 /// The names of a queue's keys, all in one slot of a Redis Cluster.
 ///
 /// apalis-redis's own names where it has one for the thing, though not its types: ours are sorted sets.
 pub(crate) struct Keys {
-    /// `{queue}:active`, zset: id by place in line.
-    pub(crate) ready: String,
-    /// `{queue}:scheduled`, zset: id by due time in ms.
+    /// `{queue}:active` for [`Lane::Normal`], `{queue}:active:LANE` for the others, in the order of [`Lane::ALL`];
+    /// zset: id by place in line.
+    pub(crate) lanes: [String; 4],
+    /// `{queue}:scheduled`, zset: id by due time in ms, times 4, plus its lane.
     pub(crate) scheduled: String,
     /// `{queue}:inflight`, zset: id by grant.
     pub(crate) leased: String,
     /// `{queue}:grants`, zset: grant by deadline in ms.
     pub(crate) grants: String,
-    /// `{queue}:sequence`, integer: places in line and grants.
+    /// `{queue}:sequence`, integer: the last place in line or grant.
     pub(crate) sequence: String,
+    /// `{queue}:fetched`, hash: whose turn it is, and when somebody last took something.
+    pub(crate) fetched: String,
+    /// `{queue}:paused`, string: there while nothing is handed out.
+    pub(crate) paused: String,
     /// `{queue}:epoch`, string.
     pub(crate) epoch: String,
     /// `{queue}:wake`, channel.
@@ -23,11 +30,16 @@ impl Keys {
         let tag = format!("{{{queue}}}");
         let config = apalis_redis::Config::default().queue(&tag);
         Self {
-            ready: config.active_jobs_list(),
+            lanes: Lane::ALL.map(|lane| match lane {
+                Lane::Normal => config.active_jobs_list(),
+                other => format!("{}:{other}", config.active_jobs_list()),
+            }),
             scheduled: config.scheduled_jobs_set(),
             leased: config.inflight_jobs_set(),
             grants: format!("{tag}:grants"),
             sequence: format!("{tag}:sequence"),
+            fetched: format!("{tag}:fetched"),
+            paused: format!("{tag}:paused"),
             epoch: format!("{tag}:epoch"),
             wake: format!("{tag}:wake"),
         }
@@ -42,17 +54,19 @@ mod tests {
     fn all_keys_of_a_queue_share_its_hash_tag() {
         let keys = Keys::of("webhooks");
 
-        for key in [
-            &keys.ready,
+        for key in keys.lanes.iter().chain([
             &keys.scheduled,
             &keys.leased,
             &keys.grants,
             &keys.sequence,
             &keys.epoch,
             &keys.wake,
-        ] {
+            &keys.fetched,
+            &keys.paused,
+        ]) {
             assert!(key.starts_with("{webhooks}:"), "{key}");
         }
-        assert_eq!(keys.ready, "{webhooks}:active");
+        assert_eq!(keys.lanes[1], "{webhooks}:active");
+        assert_eq!(keys.lanes[2], "{webhooks}:active:retry");
     }
 }

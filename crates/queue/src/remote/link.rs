@@ -33,7 +33,6 @@ struct Current {
 pub(crate) enum Request<'a> {
     Script(&'a redis::ScriptInvocation<'a>),
     Command(&'a redis::Cmd),
-    Pipeline(&'a redis::Pipeline),
 }
 
 impl Link {
@@ -112,7 +111,6 @@ impl Request<'_> {
         match self {
             Self::Script(script) => script.invoke_async(connection).await,
             Self::Command(command) => command.query_async(connection).await,
-            Self::Pipeline(pipeline) => pipeline.query_async(connection).await,
         }
     }
 }

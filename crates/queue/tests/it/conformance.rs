@@ -2,9 +2,11 @@
 
 mod ids;
 mod in_the_process;
+mod lanes;
 mod workers;
 
 use ids::*;
+use lanes::*;
 use workers::*;
 
 macro_rules! conformance {
@@ -40,6 +42,19 @@ conformance! {
     an_acknowledgement_that_is_too_late_does_not_end_the_next_lease,
     an_acknowledgement_of_what_was_never_pushed_makes_nothing_ready,
     nothing_to_do_is_no_error,
+    of_fifteen_each_lane_has_its_turns,
+    fetched_one_by_one_no_lane_starves,
+    a_turn_that_a_lane_cannot_use_is_not_lost,
+    within_a_lane_ids_come_in_the_order_in_which_they_went_in,
+    an_id_that_is_pushed_into_two_lanes_is_handed_out_once,
+    what_comes_due_waits_in_its_lane,
+    what_is_to_come_again_waits_among_the_retries,
+    a_flood_of_retries_holds_up_nothing_that_was_not_tried,
+    what_was_never_begun_goes_back_before_all_lanes,
+    while_it_is_paused_nothing_is_handed_out_and_nothing_is_lost,
+    the_end_of_a_pause_wakes_an_idle_worker,
+    a_survey_tells_how_long_the_oldest_has_waited_and_when_somebody_fetched,
+    what_is_overdue_and_not_promoted_counts_as_waiting,
     at_and_around_8000_due_at_once_all_run,
     twenty_thousand_due_at_once_all_run,
     a_push_wakes_an_idle_worker,

@@ -243,6 +243,20 @@ async fn a_push_of_another_process_wakes_the_worker() {
     worker.stop().await;
 }
 
+#[tokio::test]
+async fn a_pause_holds_for_every_process_until_any_of_them_ends_it() {
+    let place = Place::redis();
+    let (mine, other) = (place.open(quick()), place.open(quick()));
+    let jobs = ids(1);
+    mine.push(&due(&jobs)).await.unwrap();
+
+    mine.set_paused(true).await.unwrap();
+    assert_eq!(other.fetch(1).await.unwrap(), []);
+
+    other.set_paused(false).await.unwrap();
+    assert_eq!(mine.fetch(1).await.unwrap(), jobs);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_lost_its_lease_cannot_speak_for_the_one_that_has_it() {
     let place = Place::redis();
@@ -393,7 +407,7 @@ async fn a_full_server_refuses_pushes_and_lets_jobs_end() {
 }
 
 #[tokio::test]
-async fn when_all_is_done_only_the_sequence_and_the_epoch_are_left() {
+async fn when_all_is_done_three_small_keys_are_left() {
     let place = Place::redis();
     let queue = place.open(quick());
     let (mut beside, prefix) = place.beside().await;
@@ -417,7 +431,10 @@ async fn when_all_is_done_only_the_sequence_and_the_epoch_are_left() {
         .unwrap();
     left.sort();
 
-    assert_eq!(left, [format!("{prefix}:epoch"), format!("{prefix}:sequence")]);
+    assert_eq!(
+        left,
+        ["epoch", "fetched", "sequence"].map(|key| format!("{prefix}:{key}"))
+    );
 }
 
 #[tokio::test]
