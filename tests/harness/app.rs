@@ -32,6 +32,17 @@ pub enum Setup {
     UpOnServers,
 }
 
+impl Setup {
+    /// The role that delivers.
+    #[must_use]
+    pub const fn worker(self) -> Role {
+        match self {
+            Self::Own | Self::UpOnServers => Role::Up,
+            Self::Scaled { .. } => Role::Workers,
+        }
+    }
+}
+
 /// The product, running, with stores of its own.
 ///
 /// When a test ends well, dropping it fails the test if a job is left unfinished that the test did not

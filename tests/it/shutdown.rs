@@ -14,7 +14,7 @@ in_each_setup! {
         let event = app.send(&Request::github("github", "stop-1", "push", "{}")).accepted();
         receiver.until_received(1);
 
-        let worker = app.process(worker_of(setup), 0);
+        let worker = app.process(setup.worker(), 0);
         let began = Instant::now();
         worker.sigterm();
         let status = worker.until_ended(LONG);
@@ -37,12 +37,12 @@ in_each_setup! {
         receiver.until_received(1);
         let job = app.job_of(&event);
 
-        let worker = app.process(worker_of(setup), 0);
+        let worker = app.process(setup.worker(), 0);
         worker.sigterm();
         let status = worker.until_ended(Duration::from_secs(20));
         let stopped = app.job(&job);
         receiver.reply("/hooks", [Reply::Status(200)]);
-        app.process(worker_of(setup), 0).start();
+        app.process(setup.worker(), 0).start();
         let shown = app.until_state(&job, "succeeded");
 
         assert!(status.success(), "{status:?}");
@@ -159,13 +159,6 @@ const fn one_of(setup: Setup) -> Setup {
             workers: 1,
         },
         other => other,
-    }
-}
-
-const fn worker_of(setup: Setup) -> Role {
-    match setup {
-        Setup::Scaled { .. } => Role::Workers,
-        Setup::Own | Setup::UpOnServers => Role::Up,
     }
 }
 

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, config, dead, demo, events, jobs, send, workers};
+use crate::commands::{check, config, dead, demo, events, jobs, queues, send, workers};
 
 /// Takes in webhooks and sees each one through.
 ///
@@ -47,6 +47,9 @@ pub(crate) enum Command {
     /// What we stopped trying
     #[command(subcommand)]
     Dead(dead::Command),
+    /// The lists that jobs wait in
+    #[command(subcommand)]
+    Queues(queues::Command),
 }
 
 #[cfg(test)]
@@ -79,6 +82,7 @@ mod tests {
             "posthaste up",
             "posthaste config default",
             "posthaste dead replay",
+            "posthaste queues pause",
             "posthaste send",
         ] {
             assert!(

@@ -68,5 +68,6 @@ async fn dispatch(command: Command, settings: Settings) -> Result<(), Failure> {
         Command::Events(command) => commands::events::run(command, &settings).await,
         Command::Jobs(command) => commands::jobs::run(command, &settings).await,
         Command::Dead(command) => commands::dead::run(command, &settings).await,
+        Command::Queues(command) => commands::queues::run(command, &settings).await,
     }
 }

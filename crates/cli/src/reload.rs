@@ -119,7 +119,12 @@ mod tests {
         std::fs::write(&file, SOURCE).unwrap();
         let live = Live::new(&settings.load(Scope::Everything).unwrap()).unwrap();
         let (catalog, policies) = (live.catalog(), live.policies());
-        let goes_to = || catalog.borrow().endpoints_for("github", Some("push")).len();
+        let goes_to = || {
+            catalog
+                .borrow()
+                .deliveries("github", Some("push"), crate::clock::now())
+                .len()
+        };
         assert_eq!(goes_to(), 0);
 
         std::fs::write(&file, format!("{SOURCE}{ENDPOINT}{ROUTE}")).unwrap();

@@ -9,7 +9,7 @@ use std::pin::pin;
 use posthaste_ingress::Ingress;
 use posthaste_queue::Queue;
 use posthaste_store::Ledger;
-use posthaste_workers::Workers;
+use posthaste_workers::{Quarantine, Workers};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -185,6 +185,7 @@ impl House {
 
     /// Shares the queue with the ingress, if there is one: what it pushes is what these workers fetch.
     fn open_workers(&self, queues: &[posthaste_jobs::Queue], rooms: &mut JoinSet<()>) {
+        let quarantine = Quarantine::default();
         for name in queues {
             let workers = Workers {
                 ledger: self.ledger.clone(),
@@ -193,6 +194,7 @@ impl House {
                 endpoints: self.live.endpoints(),
                 policies: self.live.policies(),
                 clock: clock::system(),
+                quarantine: quarantine.clone(),
                 config: self.config.workers.clone(),
             };
             rooms.spawn(workers.run(self.shutdown.soft.clone(), self.shutdown.hard.clone()));

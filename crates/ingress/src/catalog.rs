@@ -1,6 +1,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use posthaste_jobs::Timestamp;
+use posthaste_store::NewJob;
+
 use crate::route::{Route, RouteConfig};
 use crate::scheme::InvalidSecret;
 use crate::source::{Source, SourceConfig};
@@ -131,15 +134,12 @@ impl Catalog {
         })
     }
 
-    /// Returns the endpoints that an event goes to, each once, in the order of the routes.
+    /// Makes a delivery for each endpoint that an event goes to, in the order of the routes.
     #[must_use]
-    pub fn endpoints_for(&self, source: &str, event_type: Option<&str>) -> Vec<&str> {
+    pub fn deliveries(&self, source: &str, event_type: Option<&str>, now: Timestamp) -> Vec<NewJob> {
         self.source(source)
-            .map(|source| source.routes_for(event_type))
+            .map(|source| source.deliveries(event_type, now))
             .unwrap_or_default()
-            .into_iter()
-            .map(|route| route.endpoint.as_str())
-            .collect()
     }
 
     pub(crate) fn source(&self, name: &str) -> Option<&Arc<Source>> {

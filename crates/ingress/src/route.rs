@@ -1,4 +1,7 @@
-use posthaste_jobs::{Priority, WebhookDelivery};
+use std::time::Duration;
+
+use posthaste_jobs::{JobId, Kind, Priority, Timestamp, WebhookDelivery};
+use posthaste_store::NewJob;
 
 use crate::InvalidCatalog;
 use crate::pattern::Pattern;
@@ -54,6 +57,18 @@ impl Route {
             priority,
             payload,
         })
+    }
+
+    /// Makes a delivery to the endpoint.
+    pub(crate) fn delivery(&self, now: Timestamp) -> NewJob {
+        NewJob {
+            id: JobId::new(now, rand::random()),
+            kind: Kind::WebhookDelivery,
+            payload: self.payload.clone(),
+            endpoint: Some(self.endpoint.clone()),
+            wait: Duration::ZERO,
+            priority: self.priority,
+        }
     }
 
     /// Tells whether an event of this type goes here.

@@ -1,7 +1,8 @@
 use std::fmt;
 
 use bytesize::ByteSize;
-use posthaste_jobs::Span;
+use posthaste_jobs::{Span, Timestamp};
+use posthaste_store::NewJob;
 
 use crate::InvalidCatalog;
 use crate::route::Route;
@@ -96,15 +97,15 @@ impl Source {
         self.routes.push(route);
     }
 
-    /// Returns the routes that take an event, one for each endpoint.
-    pub(crate) fn routes_for(&self, event_type: Option<&str>) -> Vec<&Route> {
+    /// Makes a delivery for each endpoint that an event goes to; of several routes to one the first counts.
+    pub(crate) fn deliveries(&self, event_type: Option<&str>, now: Timestamp) -> Vec<NewJob> {
         let mut taken: Vec<&Route> = Vec::new();
         for route in self.routes.iter().filter(|route| route.takes(event_type)) {
             if !taken.iter().any(|other| other.endpoint == route.endpoint) {
                 taken.push(route);
             }
         }
-        taken
+        taken.into_iter().map(|route| route.delivery(now)).collect()
     }
 }
 

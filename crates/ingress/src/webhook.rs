@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
-use posthaste_jobs::{EventId, JobId, Kind, Lane, Timestamp};
+use posthaste_jobs::{EventId, Lane, Timestamp};
 use posthaste_queue::Entry;
 use posthaste_store::{Accepted, Headers, NewEvent, NewJob};
 use serde::Serialize;
@@ -147,18 +147,7 @@ fn new_event(
     body: Bytes,
     now: Timestamp,
 ) -> NewEvent {
-    let jobs = source
-        .routes_for(identity.event_type.as_deref())
-        .into_iter()
-        .map(|route| NewJob {
-            id: JobId::new(now, rand::random()),
-            kind: Kind::WebhookDelivery,
-            payload: route.payload.clone(),
-            endpoint: Some(route.endpoint.clone()),
-            wait: Duration::ZERO,
-            priority: route.priority,
-        })
-        .collect();
+    let jobs = source.deliveries(identity.event_type.as_deref(), now);
     let headers = headers
         .iter()
         .map(|(name, value)| (name.as_str().to_owned(), Bytes::copy_from_slice(value.as_bytes())))

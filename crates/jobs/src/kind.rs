@@ -38,7 +38,7 @@ impl fmt::Display for Kind {
 }
 
 /// The text names no kind of job.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no kind of job is called {name:?}")]
 pub struct UnknownKind {
     /// What was asked for.

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use posthaste_jobs::{Attempt, EventId, JobId, Kind, State, Timestamp};
+use posthaste_jobs::{Attempt, EventId, JobId, Kind, State, Timestamp, UnknownKind};
 
 use crate::error::LedgerError;
 use crate::value::{count, duration, parse};
@@ -9,6 +9,14 @@ use crate::{EventData, Headers};
 
 /// How many workers a job may take down with it. When it has, it is not started again.
 pub(crate) const CRASH_BUDGET: i32 = 3;
+
+/// Why a worker counts as lost: all that is known of its end.
+macro_rules! lost {
+    () => {
+        "' was lost: it stopped renewing its lease (killed, aborted, out of memory or cut off)'"
+    };
+}
+pub(crate) use lost;
 
 /// How long before its time a job may start, in milliseconds: the queue's clock is another one.
 pub(crate) const EARLY: i64 = 500;
@@ -39,8 +47,20 @@ pub enum Claim {
     InProgress(Duration),
     /// It has crashed its workers too often, and became a dead letter just now.
     Crashed,
+    /// One more lost worker would make it a dead letter, so it is to run by itself: whatever then happens to
+    /// the worker is its own doing. Claim it with [`Company::Alone`].
+    Suspect,
     /// The ledger knows no such job.
     Unknown,
+}
+
+/// What runs beside a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Company {
+    /// Other jobs, in the same process.
+    Others,
+    /// Nothing else in the process.
+    Alone,
 }
 
 /// A job that is ours to run.
@@ -48,8 +68,8 @@ pub enum Claim {
 pub struct Claimed {
     /// Right to settle it.
     pub lease: Lease,
-    /// What to do.
-    pub kind: Kind,
+    /// What to do; a later program may have written a kind that this one does not know.
+    pub kind: Result<Kind, UnknownKind>,
     /// Its data, JSON.
     pub payload: String,
     /// The attempt that is being made, within the run since the last replay.
@@ -66,6 +86,7 @@ pub(crate) struct ClaimRequest {
     pub(crate) job: JobId,
     pub(crate) worker: String,
     pub(crate) lease: Duration,
+    pub(crate) company: Company,
 }
 
 /// What the ledger says to a claim.
@@ -115,7 +136,7 @@ impl ClaimedJob {
         let event = match self.event {
             None => None,
             Some(event) => {
-                let id = parse(&event.id)?;
+                let id: EventId = parse(&event.id)?;
                 if event.body.is_none() {
                     body_of = Some(id);
                 }
@@ -134,7 +155,7 @@ impl ClaimedJob {
                 job: parse(&self.id)?,
                 token: self.token,
             },
-            kind: parse(&self.kind)?,
+            kind: self.kind.parse(),
             payload: self.payload,
             attempt: Attempt::new(count(self.attempts.into()).saturating_add(1)).unwrap_or(Attempt::FIRST),
             replays: count(self.replays.into()),
@@ -147,13 +168,34 @@ impl ClaimedJob {
     }
 }
 
-/// Says why a job was not claimed, from its state and how long until it is due or its lease ends.
-pub(crate) fn refusal(state: &str, wait: i64) -> Result<Claim, LedgerError> {
-    Ok(match parse::<State>(state)? {
-        State::Running => Claim::InProgress(duration(wait)),
-        State::Queued | State::Scheduled | State::Retrying | State::Parked => Claim::NotDue(duration(wait)),
-        ended @ (State::Succeeded | State::Dead | State::Cancelled | State::Discarded) => {
-            Claim::Finished(ended)
+/// Where a job stands that was not claimed.
+pub(crate) struct Standing {
+    pub(crate) state: String,
+    /// Until it is due, or until its lease ends, in milliseconds.
+    pub(crate) wait: i64,
+    /// Workers lost with it.
+    pub(crate) crashes: i32,
+    /// Who claimed it last.
+    pub(crate) worker: Option<String>,
+}
+
+impl Standing {
+    /// Says why `request` did not get the job.
+    pub(crate) fn refuse(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
+        let state = parse::<State>(&self.state)?;
+        let (ripe, lost) = match state {
+            State::Running => (self.wait < 0, self.worker.as_ref() != Some(&request.worker)),
+            State::Queued | State::Scheduled | State::Retrying | State::Parked => (self.wait <= EARLY, false),
+            State::Succeeded | State::Dead | State::Cancelled | State::Discarded => {
+                return Ok(Claim::Finished(state));
+            }
+        };
+        if ripe && request.company == Company::Others && self.crashes + i32::from(lost) == CRASH_BUDGET - 1 {
+            return Ok(Claim::Suspect);
         }
-    })
+        Ok(match state {
+            State::Running => Claim::InProgress(duration(self.wait)),
+            _ => Claim::NotDue(duration(self.wait)),
+        })
+    }
 }

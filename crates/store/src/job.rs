@@ -1,9 +1,11 @@
+use std::error::Error;
+use std::str::FromStr;
 use std::time::Duration;
 
-use posthaste_jobs::{EventId, JobId, Kind, Lane, Priority, Queue, State, Timestamp};
+use posthaste_jobs::{EventId, JobId, Kind, Lane, Priority, State, Timestamp};
+use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
 
-use crate::error::LedgerError;
-use crate::value::{count, duration, parse, text};
+use crate::value::{count, duration, text};
 
 /// A job to accept.
 #[derive(Clone, Debug)]
@@ -47,8 +49,6 @@ impl NewJob {
 pub struct Due {
     /// Which.
     pub job: JobId,
-    /// Where.
-    pub queue: Queue,
     /// Zero when due.
     pub wait: Duration,
     /// In which line of the queue it waits.
@@ -57,17 +57,29 @@ pub struct Due {
     pub(crate) relay_at: Option<i64>,
 }
 
-/// Id, queue, wait and `relay_at` as a ledger reads them.
-pub(crate) type DueColumns = (String, String, i64, Option<i64>);
+/// Id, priority, whether it was tried, wait and `relay_at`, as a ledger reads them.
+pub(crate) type DueColumns = (String, String, bool, i64, Option<i64>);
+
+/// The columns of [`DueColumns`] that are read alike, whatever the job waits for.
+macro_rules! due_columns {
+    () => {
+        " id, priority, attempts > 0 or state in ('retrying', 'parked') as tried, "
+    };
+}
+pub(crate) use due_columns;
 
 impl Due {
-    pub(crate) fn read((job, queue, wait, relay_at): DueColumns) -> Result<Self, LedgerError> {
-        Ok(Self {
+    /// Leaves out what cannot be read: it is no job of ours, and must not keep the others from the queue.
+    pub(crate) fn read_all(rows: Vec<DueColumns>) -> Vec<Self> {
+        rows.into_iter().filter_map(Self::read).collect()
+    }
+
+    fn read((job, priority, tried, wait, relay_at): DueColumns) -> Option<Self> {
+        Some(Self {
             relay_at,
-            job: parse(&job)?,
-            queue: parse(&queue)?,
+            job: job.parse().ok()?,
             wait: duration(wait),
-            lane: Lane::of(Priority::Normal, false),
+            lane: Lane::of(priority.parse().unwrap_or(Priority::Normal), tried),
         })
     }
 }
@@ -81,6 +93,8 @@ pub struct JobRow {
     pub kind: String,
     /// Where it waits.
     pub queue: String,
+    /// How urgent it is there.
+    pub priority: String,
     /// Where it stands.
     pub state: State,
     /// About which event.
@@ -109,30 +123,10 @@ pub struct JobRow {
     pub last_error: Option<String>,
 }
 
-/// The columns of `listed_jobs`.
-pub(crate) type ListedJob = (
-    String,
-    String,
-    String,
-    String,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    i32,
-    i32,
-    i64,
-    i64,
-    Option<i64>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-);
-
 /// Selects jobs as they are listed.
 macro_rules! listed_jobs {
     () => {
-        "select jobs.id, jobs.kind, jobs.queue, jobs.state, jobs.event_id, events.source, events.event_type,
+        "select jobs.id, jobs.kind, jobs.queue, jobs.priority, jobs.state, jobs.event_id, events.source, events.event_type,
             jobs.endpoint, jobs.attempts, jobs.replays, jobs.created_at, jobs.run_at, jobs.finished_at,
             jobs.dead_reason, jobs.error_class, jobs.last_error
          from jobs left join events on events.id = jobs.event_id "
@@ -140,43 +134,46 @@ macro_rules! listed_jobs {
 }
 pub(crate) use listed_jobs;
 
-impl JobRow {
-    pub(crate) fn read(row: ListedJob) -> Result<Self, LedgerError> {
-        let (
-            id,
-            kind,
-            queue,
-            state,
-            event_id,
-            source,
-            event_type,
-            endpoint,
-            attempts,
-            replays,
-            created_at,
-            run_at,
-            finished_at,
-            dead_reason,
-            error_class,
-            last_error,
-        ) = row;
+/// Reads the columns of `listed_jobs`, in order.
+impl<'r, R: Row> FromRow<'r, R> for JobRow
+where
+    usize: ColumnIndex<R>,
+    String: Decode<'r, R::Database> + Type<R::Database>,
+    i32: Decode<'r, R::Database> + Type<R::Database>,
+    i64: Decode<'r, R::Database> + Type<R::Database>,
+{
+    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+        let id: String = row.try_get(0)?;
+        let state: String = row.try_get(4)?;
+        let event_id: Option<String> = row.try_get(5)?;
+        let attempts: i32 = row.try_get(9)?;
+        let replays: i32 = row.try_get(10)?;
+        let finished_at: Option<i64> = row.try_get(13)?;
         Ok(Self {
-            id: parse(&id)?,
-            kind,
-            queue,
-            state: parse(&state)?,
-            event_id: event_id.as_deref().map(parse).transpose()?,
-            source,
-            event_type,
-            endpoint,
+            id: decode(&id)?,
+            kind: row.try_get(1)?,
+            queue: row.try_get(2)?,
+            priority: row.try_get(3)?,
+            state: decode(&state)?,
+            event_id: event_id.as_deref().map(decode).transpose()?,
+            source: row.try_get(6)?,
+            event_type: row.try_get(7)?,
+            endpoint: row.try_get(8)?,
             attempts: count(attempts.into()),
             replays: count(replays.into()),
-            created_at: Timestamp::from_millis(created_at),
-            run_at: Timestamp::from_millis(run_at),
+            created_at: Timestamp::from_millis(row.try_get(11)?),
+            run_at: Timestamp::from_millis(row.try_get(12)?),
             finished_at: finished_at.map(Timestamp::from_millis),
-            dead_reason,
-            error_class,
-            last_error,
+            dead_reason: row.try_get(14)?,
+            error_class: row.try_get(15)?,
+            last_error: row.try_get(16)?,
         })
     }
+}
+
+fn decode<T>(text: &str) -> Result<T, sqlx::Error>
+where
+    T: FromStr<Err: Error + Send + Sync + 'static>,
+{
+    text.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }

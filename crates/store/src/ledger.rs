@@ -14,8 +14,8 @@ use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::value::text;
 use crate::{
-    Accepted, AttemptRecord, Claim, Config, Due, EventData, EventFilter, EventRow, JobFilter, JobRow, Lease,
-    NewEvent, NewJob, Settled, Settlement,
+    Accepted, AttemptRecord, Claim, Company, Config, Due, EventData, EventFilter, EventRow, JobFilter,
+    JobRow, Lease, NewEvent, NewJob, Settled, Settlement, Standing,
 };
 
 /// How long a write of the main road may take. A provider that waits is told before it gives up.
@@ -130,18 +130,26 @@ impl Ledger {
     /// Asks to run a job now; `lease` is how long the right to do so lasts unless renewed. Grouped with
     /// concurrent ones.
     ///
-    /// A job found running after its lease has ended has lost its worker. It is started again twice; the
-    /// third worker lost since the last replay makes it a dead letter, and the answer
+    /// A job found running after its lease has ended has lost its worker, unless that is who asks. It is
+    /// started again twice, the second time only by who runs nothing else beside it ([`Claim::Suspect`]); the
+    /// third worker lost since its last ending or replay makes it a dead letter, and the answer
     /// [`Claim::Crashed`].
     ///
     /// # Errors
     ///
     /// If unavailable, it may have been claimed; then it is in progress until the lease ends.
-    pub async fn claim(&self, job: JobId, worker: &str, lease: Duration) -> Result<Claim, LedgerError> {
+    pub async fn claim(
+        &self,
+        job: JobId,
+        worker: &str,
+        lease: Duration,
+        company: Company,
+    ) -> Result<Claim, LedgerError> {
         let request = ClaimRequest {
             job,
             worker: text(worker.to_owned()),
             lease,
+            company,
         };
         let mut verdict = ask!(self, WRITE, store => store.claim(request))?;
         if let (Some(event), Claim::Started(claimed)) = (verdict.body_of, &mut verdict.claim) {
@@ -196,14 +204,14 @@ impl Ledger {
         ask!(self, WRITE, store => store.give_back(leases))
     }
 
-    /// Returns jobs accepted, replayed or given back that no worker has claimed in time (3 s; at once for
+    /// Returns jobs of a queue accepted, replayed or given back that no worker has claimed in time (3 s; at once for
     /// a replay), so that the queue may not hold them. Longest waiting first.
     ///
     /// # Errors
     ///
     /// If the ledger is away.
-    pub async fn unrelayed(&self, limit: u32) -> Result<Vec<Due>, LedgerError> {
-        ask!(self, WRITE, store => store.unrelayed(limit))
+    pub async fn unrelayed(&self, queue: Queue, limit: u32) -> Result<Vec<Due>, LedgerError> {
+        ask!(self, WRITE, store => store.unrelayed(queue, limit))
     }
 
     /// Notes that the queue holds these, as [`unrelayed`](Self::unrelayed) returned them: they are unrelayed
@@ -247,6 +255,44 @@ impl Ledger {
     /// If the ledger is away.
     pub async fn set_epoch(&self, queue: Queue, epoch: &str) -> Result<(), LedgerError> {
         ask!(self, WRITE, store => store.set_epoch(queue, text(epoch.to_owned())))
+    }
+
+    /// Asks for the turn to compare the queue with the jobs; whoever gets it is the only one to for as long as
+    /// `every`, over all processes.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger is away.
+    pub async fn take_sweep(&self, queue: Queue, every: Duration) -> Result<bool, LedgerError> {
+        ask!(self, WRITE, store => store.take_sweep(queue, every))
+    }
+
+    /// Notes that nothing of a queue is to be handed out, or that it is again. Pausing what is paused changes
+    /// nothing, not even since when it is. Returns whether it changed anything.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger is away.
+    pub async fn set_paused(&self, queue: Queue, paused: bool) -> Result<bool, LedgerError> {
+        ask!(self, STEER, store => store.set_paused(queue, paused))
+    }
+
+    /// Tells whether a queue is paused.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger is away.
+    pub async fn is_paused(&self, queue: Queue) -> Result<bool, LedgerError> {
+        ask!(self, WRITE, store => store.is_paused(queue))
+    }
+
+    /// Returns how a queue stands.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger is away.
+    pub async fn standing(&self, queue: Queue) -> Result<Standing, LedgerError> {
+        ask!(self, STEER, store => store.standing(queue))
     }
 
     /// Lists events, newest first; `before` pages on.

@@ -18,9 +18,10 @@ mod read;
 mod schema;
 mod settlement;
 mod sqlite;
+mod standing;
 mod value;
 
-pub use claim::{Claim, Claimed, Lease};
+pub use claim::{Claim, Claimed, Company, Lease};
 pub use config::Config;
 pub use error::{LedgerError, OpenError};
 pub use event::{Accepted, EventData, EventRow, NewEvent};
@@ -30,3 +31,4 @@ pub use job::{Due, JobRow, NewJob};
 pub use ledger::Ledger;
 pub use schema::SchemaError;
 pub use settlement::{AttemptRecord, Settled, Settlement};
+pub use standing::Standing;

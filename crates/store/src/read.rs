@@ -5,7 +5,7 @@ use sqlx::{Decode, Encode, Executor, FromRow, IntoArguments, Pool, QueryBuilder,
 use crate::error::LedgerError;
 use crate::event::{ListedEvent, listed_events};
 use crate::filter::Dialect;
-use crate::job::{ListedJob, listed_jobs};
+use crate::job::listed_jobs;
 use crate::settlement::ListedAttempt;
 use crate::{AttemptRecord, EventFilter, EventRow, JobFilter, JobRow};
 
@@ -23,7 +23,7 @@ where
     (Vec<u8>, Vec<u8>): for<'r> FromRow<'r, DB::Row>,
     ListedAttempt: for<'r> FromRow<'r, DB::Row>,
     ListedEvent: for<'r> FromRow<'r, DB::Row>,
-    ListedJob: for<'r> FromRow<'r, DB::Row>,
+    JobRow: for<'r> FromRow<'r, DB::Row>,
 {
     pub(crate) async fn events(
         &self,
@@ -75,8 +75,7 @@ where
         query
             .push(" order by jobs.id desc limit ")
             .push_bind(i64::from(limit));
-        let rows: Vec<ListedJob> = query.build_query_as().fetch_all(self.0).await?;
-        rows.into_iter().map(JobRow::read).collect()
+        Ok(query.build_query_as().fetch_all(self.0).await?)
     }
 
     pub(crate) async fn attempts(&self, id: JobId) -> Result<Vec<AttemptRecord>, LedgerError> {

@@ -232,7 +232,7 @@ mod tests {
         let id = JobId::new(Timestamp::from_millis(1), 1);
         let job = Claimed {
             lease: Lease { job: id, token: 1 },
-            kind: Kind::WebhookDelivery,
+            kind: Ok(Kind::WebhookDelivery),
             payload: String::new(),
             attempt: Attempt::FIRST,
             replays,

@@ -19,12 +19,17 @@ const PERIOD: Duration = Duration::from_millis(500);
 /// Jobs a look.
 const BATCH: u32 = 500;
 
-/// Relays until `stop`.
-pub(crate) async fn run(ledger: &Ledger, queue: &Queue, stop: &CancellationToken) {
+/// Relays until `stop`. `name` is the queue's name in the ledger.
+pub(crate) async fn run(
+    ledger: &Ledger,
+    queue: &Queue,
+    name: posthaste_jobs::Queue,
+    stop: &CancellationToken,
+) {
     let outage = Outage::new("relay");
     let mut wait = PERIOD;
     while stop.run_until_cancelled(tokio::time::sleep(wait)).await.is_some() {
-        wait = match relay(ledger, queue).await {
+        wait = match relay(ledger, queue, name).await {
             Ok(more) => {
                 outage.over();
                 if more { Duration::ZERO } else { PERIOD }
@@ -35,8 +40,12 @@ pub(crate) async fn run(ledger: &Ledger, queue: &Queue, stop: &CancellationToken
 }
 
 /// Pushes one batch; tells whether there may be more.
-async fn relay(ledger: &Ledger, queue: &Queue) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
-    let mut due = ledger.unrelayed(BATCH).await?;
+async fn relay(
+    ledger: &Ledger,
+    queue: &Queue,
+    name: posthaste_jobs::Queue,
+) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
+    let mut due = ledger.unrelayed(name, BATCH).await?;
     if due.is_empty() {
         return Ok(false);
     }
@@ -61,77 +70,42 @@ pub(crate) fn entry(due: &Due) -> Entry {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use posthaste_jobs::{DeadReason, Ending, EventId, Kind, Lane, Priority, Timestamp};
+    use posthaste_jobs::{DeadReason, Ending, Lane};
     use posthaste_queue::Ack;
-    use posthaste_store::{Claim, Headers, JobFilter, NewEvent, NewJob, Settlement};
+    use posthaste_store::JobFilter;
 
     use super::*;
+    use crate::house::{House, NAME};
 
     #[tokio::test]
     async fn a_job_replayed_before_its_last_run_was_acknowledged_is_relayed() {
-        let folder = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", folder.path().join("ledger.db").display());
-        let config = posthaste_store::Config {
-            url,
-            ..posthaste_store::Config::default()
-        };
-        let ledger = Ledger::open(&config).await.unwrap();
-        ledger.migrate().await.unwrap();
-        let config = posthaste_queue::Config::default();
-        let queue = Queue::open(&config, posthaste_jobs::Queue::Webhooks)
-            .await
-            .unwrap();
-        let job = JobId::new(Timestamp::from_millis(1), 1);
-        let event = NewEvent {
-            id: EventId::new(Timestamp::from_millis(1), 1),
-            source: "shop".to_owned(),
-            provider_id: "1".to_owned(),
-            event_type: None,
-            headers: Headers::default(),
-            body: Bytes::new(),
-            jobs: vec![NewJob {
-                id: job,
-                kind: Kind::WebhookDelivery,
-                payload: "{}".to_owned(),
-                endpoint: None,
-                wait: Duration::ZERO,
-                priority: Priority::Normal,
-            }],
-        };
-        ledger.accept(event).await.unwrap();
+        let house = House::new().await;
+        let (ledger, queue) = (&house.ledger, &house.queue);
+        let job = house.accept().await;
         queue.push(&[Entry::due(job, Lane::Normal)]).await.unwrap();
         queue.fetch(1).await.unwrap();
-        let Claim::Started(claimed) = ledger
-            .claim(job, "worker", Duration::from_secs(10))
-            .await
-            .unwrap()
-        else {
-            panic!("the job cannot be claimed");
-        };
-        let settlement = Settlement {
-            lease: claimed.lease,
-            ending: Ending::Dead(DeadReason::Permanent),
-            attempt: None,
-            error: None,
-        };
-        ledger.settle(settlement).await.unwrap();
-        ledger
-            .replay(
-                &JobFilter {
-                    ids: vec![job],
-                    ..JobFilter::default()
-                },
-                1,
-            )
-            .await
-            .unwrap();
+        house.run(job, Ending::Dead(DeadReason::Permanent)).await;
+        ledger.replay(&JobFilter::default(), 1).await.unwrap();
 
-        relay(&ledger, &queue).await.unwrap();
+        relay(ledger, queue, NAME).await.unwrap();
         queue.acknowledge(&[(job, Ack::Done)]).await.unwrap();
         assert_eq!(queue.fetch(1).await.unwrap(), [], "it was not leased after all");
-        relay(&ledger, &queue).await.unwrap();
+        relay(ledger, queue, NAME).await.unwrap();
 
         assert_eq!(queue.fetch(1).await.unwrap(), [job]);
+    }
+
+    #[tokio::test]
+    async fn a_job_that_never_reached_the_queue_is_relayed() {
+        let house = House::new().await;
+        let job = house.accept().await;
+        house.run(job, Ending::Dead(DeadReason::Permanent)).await;
+        house.ledger.replay(&JobFilter::default(), 1).await.unwrap();
+        assert_eq!(house.queue.fetch(1).await.unwrap(), []);
+
+        relay(&house.ledger, &house.queue, NAME).await.unwrap();
+
+        assert_eq!(house.queue.fetch(1).await.unwrap(), [job]);
+        assert!(house.ledger.unrelayed(NAME, 10).await.unwrap().is_empty());
     }
 }

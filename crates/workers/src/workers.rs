@@ -21,13 +21,17 @@ use crate::config::Config;
 use crate::desk::Desk;
 use crate::keeper::Keeper;
 use crate::outage::Outage;
-use crate::{relay, rescuer};
+use crate::pauser::Pauser;
+use crate::quarantine::Quarantine;
+use crate::{relay, rescuer, sweeper};
 
 /// The retry policy of each endpoint, by its name; replaced as a whole on a reload.
 pub type Policies = watch::Receiver<Arc<HashMap<String, RetryPolicy>>>;
 
 /// Most ids that a worker fetches at once.
 const BATCH: usize = 64;
+/// How long a start waits to hear whether its queue is paused.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// How long the roles and the last acknowledgements may take after everything else has ended. Longer than
 /// the queue tries to deliver when Redis hangs: 5 s, and a call of 2 s begun within them.
 const FAREWELL: Duration = Duration::from_secs(8);
@@ -46,6 +50,8 @@ pub struct Workers {
     pub policies: Policies,
     /// Time of day, for attempts and signatures.
     pub clock: Clock,
+    /// Where jobs wait that may take this process down with them.
+    pub quarantine: Quarantine,
     /// Numbers.
     pub config: Config,
 }
@@ -65,20 +71,31 @@ impl Workers {
             clock: Arc::clone(&self.clock),
             worker: Arc::clone(&worker),
             keeper: Arc::clone(&keeper),
+            quarantine: self.quarantine.clone(),
             outage: Arc::new(Outage::new("worker")),
             abandon: abandon.clone(),
         });
 
         let tracker = TaskTracker::new();
-        // Relay and rescuer end with the soft stop: what they would push, others or the next start will.
-        // The keepers go on until the last job has ended.
+        // What a paused queue holds is not to be fetched in the moment before it is told so.
+        let mut pauser = Pauser::default();
+        let first = pauser.mirror(&self.ledger, &self.queue, self.name);
+        let _ = tokio::time::timeout(FIRST_LOOK, first).await;
+
+        // What pushes ends with the soft stop: what it would push, others or the next start will. The keepers
+        // go on until the last job has ended.
         let ended = CancellationToken::new();
         {
-            let (ledger, queue, stop) = (self.ledger.clone(), self.queue.clone(), soft.clone());
-            tracker.spawn(async move { relay::run(&ledger, &queue, &stop).await });
             let (ledger, queue, name, stop) =
                 (self.ledger.clone(), self.queue.clone(), self.name, soft.clone());
-            tracker.spawn(async move { rescuer::run(&ledger, &queue, name, &stop).await });
+            tracker.spawn(async move {
+                tokio::join!(
+                    relay::run(&ledger, &queue, name, &stop),
+                    rescuer::run(&ledger, &queue, name, &stop),
+                    sweeper::run(&ledger, &queue, name, &stop),
+                    pauser.run(&ledger, &queue, name, &stop),
+                )
+            });
             let (ledger, keeper, stop) = (self.ledger.clone(), Arc::clone(&keeper), ended.clone());
             tracker.spawn(async move { keeper.run(&ledger, &stop).await });
             let (queue, stop) = (self.queue.clone(), ended.clone());

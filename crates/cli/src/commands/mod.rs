@@ -10,6 +10,7 @@ pub(crate) mod ingress;
 pub(crate) mod jobs;
 pub(crate) mod ledger;
 pub(crate) mod migrate;
+pub(crate) mod queues;
 mod replay;
 pub(crate) mod sample;
 pub(crate) mod send;

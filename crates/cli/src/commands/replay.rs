@@ -1,7 +1,7 @@
 //! `posthaste events replay`.
 
 use posthaste_ingress::Catalog;
-use posthaste_jobs::{EventId, JobId, Kind, Priority, Timestamp, WebhookDelivery, chain};
+use posthaste_jobs::{EventId, JobId, Timestamp, chain};
 use posthaste_store::{EventRow, Ledger, NewJob};
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 /// An event that is to be replayed.
 struct Target {
     event: EventId,
-    endpoints: Vec<String>,
+    deliveries: Vec<NewJob>,
 }
 
 /// What a replay did, as JSON shows it.
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: Args, settings: &Settings) -> Result<(), Failure> 
     if events.is_empty() {
         Names::of(&config).explain_nothing(choice.source.as_deref(), None)?;
     }
-    let targets = targets(&catalog, &events);
+    let targets = targets(&catalog, &events, now);
     let unrouted = events.len() - targets.len();
     if unrouted > 0 {
         note(format!(
@@ -76,7 +76,7 @@ pub(crate) async fn run(args: Args, settings: &Settings) -> Result<(), Failure> 
     if targets.is_empty() && !events.is_empty() {
         return Err(Failure::failed("no route matches any of these events").hint("posthaste check"));
     }
-    let jobs: usize = targets.iter().map(|target| target.endpoints.len()).sum();
+    let jobs: usize = targets.iter().map(|target| target.deliveries.len()).sum();
     let what = format!("replay {} as {}", count(targets.len()), deliveries(jobs));
     if bulk.dry_run {
         let mut out = Printer::stdout();
@@ -139,43 +139,22 @@ async fn by_id(ledger: &Ledger, ids: &[EventId]) -> Result<Vec<EventRow>, Failur
     Ok(rows)
 }
 
-/// Returns where each event goes by today's routes; those that go nowhere are left out.
-fn targets(catalog: &Catalog, events: &[EventRow]) -> Vec<Target> {
+/// Returns what each event leads to by today's routes; those that go nowhere are left out.
+fn targets(catalog: &Catalog, events: &[EventRow], now: Timestamp) -> Vec<Target> {
     events
         .iter()
         .map(|event| Target {
             event: event.id,
-            endpoints: catalog
-                .endpoints_for(&event.source, event.event_type.as_deref())
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            deliveries: catalog.deliveries(&event.source, event.event_type.as_deref(), now),
         })
-        .filter(|target| !target.endpoints.is_empty())
+        .filter(|target| !target.deliveries.is_empty())
         .collect()
 }
 
-/// Adds a delivery for each endpoint; all of an event's or none.
+/// Adds the deliveries of an event; all of them or none.
 async fn add_jobs(ledger: &Ledger, target: &Target) -> Result<Vec<JobId>, Failure> {
-    let now = clock::now();
-    let mut jobs = Vec::with_capacity(target.endpoints.len());
-    for endpoint in &target.endpoints {
-        let payload = serde_json::to_string(&WebhookDelivery {
-            endpoint: endpoint.clone(),
-        })
-        .map_err(|error| Failure::failed(format!("cannot be written as JSON: {error}")))?;
-        jobs.push(NewJob {
-            id: JobId::new(now, rand::random()),
-            kind: Kind::WebhookDelivery,
-            payload,
-            endpoint: Some(endpoint.clone()),
-            wait: std::time::Duration::ZERO,
-            priority: Priority::default(),
-        });
-    }
-    let ids = jobs.iter().map(|job| job.id).collect();
-    ledger.add_jobs(target.event, jobs).await?;
-    Ok(ids)
+    ledger.add_jobs(target.event, target.deliveries.clone()).await?;
+    Ok(target.deliveries.iter().map(|job| job.id).collect())
 }
 
 /// Shows the first of what would be replayed.

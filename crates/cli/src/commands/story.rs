@@ -48,7 +48,7 @@ impl JobStory {
             ("job", job.id.to_string()),
             ("state", state),
             ("kind", job.kind.clone()),
-            ("queue", job.queue.clone()),
+            ("queue", format!("{}, priority {}", job.queue, job.priority)),
         ];
         lines.extend(job.endpoint.clone().map(|endpoint| ("endpoint", endpoint)));
         lines.extend(job.event_id.map(|event| ("event", event.to_string())));
@@ -196,7 +196,7 @@ fn relative(moment: Timestamp, now: Timestamp) -> String {
     }
 }
 
-fn short(span: Duration) -> String {
+pub(crate) fn short(span: Duration) -> String {
     match span.as_secs() {
         secs @ 0..=119 => format!("{secs}s"),
         secs @ 120..=7199 => format!("{}m", secs / 60),
@@ -213,7 +213,7 @@ fn took(span: Duration) -> String {
     }
 }
 
-fn dash() -> String {
+pub(crate) fn dash() -> String {
     "-".to_owned()
 }
 

@@ -35,15 +35,17 @@ pub(super) fn problems(
     let top = Path::default();
 
     findings.log(config, &top.key("log"));
-    if matches!(scope, Scope::Everything | Scope::Ledger) {
+    if matches!(scope, Scope::Everything | Scope::Ledger | Scope::Queues) {
         findings.ledger(config, &top.key("ledger"));
     }
     if matches!(scope, Scope::Everything | Scope::Sources) {
         findings.http(config, &top.key("http"));
         findings.sources(config, &top.key("sources"));
     }
-    if scope == Scope::Everything {
+    if matches!(scope, Scope::Everything | Scope::Queues) {
         findings.queue(config, &top.key("queue"));
+    }
+    if scope == Scope::Everything {
         if let Err(error) = config.workers.validate() {
             let InvalidConfig::Concurrency(_) = error;
             findings.add(&top.key("workers").key("concurrency"), chain(&error));

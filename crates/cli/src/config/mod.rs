@@ -63,6 +63,8 @@ pub(crate) enum Scope {
     /// The ledger. Secrets of sources and endpoints stay unread, so that an operator can look at dead
     /// letters from a shell that does not have them.
     Ledger,
+    /// The ledger and the queues.
+    Queues,
 }
 
 /// Where the configuration is read from; read again on `SIGHUP`.

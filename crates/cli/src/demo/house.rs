@@ -10,7 +10,7 @@ use posthaste_jobs::{Clock, Priority, RetryPolicy, Span};
 use posthaste_outbound::{BreakerConfig, EndpointConfig, Endpoints};
 use posthaste_queue::Queue;
 use posthaste_store::Ledger;
-use posthaste_workers::Workers;
+use posthaste_workers::{Quarantine, Workers};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -132,6 +132,7 @@ impl House {
             endpoints,
             policies: watch::Sender::new(Arc::new(policies)).subscribe(),
             clock,
+            quarantine: Quarantine::default(),
             config: posthaste_workers::Config::default(),
         };
         tracker.spawn(ingress.serve(listener, house.soft.clone(), house.hard.clone()));

@@ -1,4 +1,4 @@
-use posthaste_jobs::{Priority, Span};
+use posthaste_jobs::{Priority, Span, Timestamp};
 
 use super::harness::source;
 use crate::{Catalog, InvalidCatalog, InvalidSecret, RouteConfig, Scheme, SourceConfig};
@@ -26,10 +26,14 @@ fn an_event_goes_to_each_endpoint_once() {
     ];
     let catalog = Catalog::new(vec![source("github", Scheme::Github, &["s"])], routes, &endpoints).unwrap();
 
-    assert_eq!(catalog.endpoints_for("github", Some("push")), ["ci", "audit"]);
-    assert_eq!(catalog.endpoints_for("github", Some("star")), ["audit"]);
-    assert_eq!(catalog.endpoints_for("github", None), ["audit"]);
-    assert_eq!(catalog.endpoints_for("gitlab", Some("push")), [""; 0]);
+    let goes_to = |source: &str, event_type| -> Vec<String> {
+        let deliveries = catalog.deliveries(source, event_type, Timestamp::from_millis(1));
+        deliveries.into_iter().filter_map(|job| job.endpoint).collect()
+    };
+    assert_eq!(goes_to("github", Some("push")), ["ci", "audit"]);
+    assert_eq!(goes_to("github", Some("star")), ["audit"]);
+    assert_eq!(goes_to("github", None), ["audit"]);
+    assert_eq!(goes_to("gitlab", Some("push")), [""; 0]);
 }
 
 #[test]

@@ -97,12 +97,12 @@ async fn insert(connection: &mut PgConnection, events: &[&NewEvent]) -> Result<H
             on conflict (source, provider_id) do nothing
             returning id
          ), job as (
-            insert into jobs (id, event_id, kind, queue, payload, endpoint, state, run_at, created_at, relay_at)
-            select owed.id, event.id, kind, queue, payload, endpoint, state,
+            insert into jobs (id, event_id, kind, queue, payload, endpoint, state, priority, run_at, created_at, relay_at)
+            select owed.id, event.id, kind, queue, payload, endpoint, state, priority,
                 (select now from clock) + wait, (select now from clock), (select now from clock) + 3000
             from unnest($7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
-                    $14::bigint[])
-                as owed (id, event_id, kind, queue, payload, endpoint, state, wait)
+                    $14::text[], $15::bigint[])
+                as owed (id, event_id, kind, queue, payload, endpoint, state, priority, wait)
             join event on event.id = owed.event_id
          )
          select id from event"
@@ -120,6 +120,7 @@ async fn insert(connection: &mut PgConnection, events: &[&NewEvent]) -> Result<H
     .bind(jobs.iter().map(|(_, job)| &*job.payload).collect::<Vec<_>>())
     .bind(jobs.iter().map(|(_, job)| job.endpoint.as_deref()).collect::<Vec<_>>())
     .bind(jobs.iter().map(|(_, job)| job.state().as_str()).collect::<Vec<_>>())
+    .bind(jobs.iter().map(|(_, job)| job.priority.as_str()).collect::<Vec<_>>())
     .bind(jobs.iter().map(|(_, job)| millis(job.wait)).collect::<Vec<_>>())
     .fetch_all(connection)
     .await?;

@@ -9,7 +9,7 @@ use super::clock;
 use super::writer::Statement;
 use crate::Claim;
 use crate::claim::{
-    BODY_ALONG, CRASH_BUDGET, ClaimRequest, ClaimedEvent, ClaimedJob, EARLY, Verdict, refusal,
+    BODY_ALONG, CRASH_BUDGET, ClaimRequest, ClaimedEvent, ClaimedJob, Company, EARLY, Standing, Verdict, lost,
 };
 use crate::error::LedgerError;
 use crate::value::millis;
@@ -61,20 +61,42 @@ impl Statement for ClaimJobs {
             read_standing(connection, &left).await?
         };
 
-        let verdicts = ids
-            .iter()
-            .zip(started)
-            .map(|(id, job)| match (job, standing.get(id)) {
-                (Some(job), _) => job.verdict(),
-                (None, Some((state, wait))) => refusal(state, *wait).map(Verdict::from),
-                (None, None) => Ok(Claim::Unknown.into()),
-            });
+        let verdicts =
+            ids.iter()
+                .zip(requests)
+                .zip(started)
+                .map(|((id, request), job)| match (job, standing.get(id)) {
+                    (Some(job), _) => job.verdict(),
+                    (None, Some(standing)) => standing.refuse(request).map(Verdict::from),
+                    (None, None) => Ok(Claim::Unknown.into()),
+                });
         Ok(verdicts.collect())
     }
 }
 
+/// Whether a job that is due was left by its worker: whoever asks anew has not been lost.
+macro_rules! is_lost {
+    () => {
+        "(jobs.state = 'running' and jobs.worker is distinct from request.worker)"
+    };
+}
+
+/// How many workers are lost with a job, the last of them included.
+macro_rules! crashes {
+    () => {
+        concat!("(crashes + ", is_lost!(), "::integer)")
+    };
+}
+
+/// Whether it has taken too many of them down.
+macro_rules! is_crashed {
+    () => {
+        concat!(crashes!(), " >= $4")
+    };
+}
+
 /// Takes the jobs that are due, and those whose worker was lost; the latter become dead letters once
-/// their crash budget is spent.
+/// their crash budget is spent, and are left to who runs nothing else when one more would spend it.
 async fn take(
     connection: &mut PgConnection,
     requests: &BTreeMap<&str, &ClaimRequest>,
@@ -82,32 +104,56 @@ async fn take(
     let ids: Vec<&str> = requests.keys().copied().collect();
     let workers: Vec<&str> = requests.values().map(|request| &*request.worker).collect();
     let leases: Vec<i64> = requests.values().map(|request| millis(request.lease)).collect();
+    let alone: Vec<bool> = requests
+        .values()
+        .map(|request| request.company == Company::Alone)
+        .collect();
     let mut rows = sqlx::query(concat!(
         "with ",
         clock!(),
         ", request as (
-            select request.id, request.worker, request.lease, clock.now
-            from unnest($1::text[], $2::text[], $3::bigint[]) as request (id, worker, lease), clock
+            select request.*, clock.now
+            from unnest($1::text[], $2::text[], $3::bigint[], $7::boolean[])
+                as request (id, worker, lease, alone), clock
          ), claimed as (
             update jobs set
-                state = case when jobs.state = 'running' and crashes + 1 >= $4 then 'dead' else 'running' end,
-                finished_at = case when jobs.state = 'running' and crashes + 1 >= $4 then request.now end,
-                dead_reason = case when jobs.state = 'running' and crashes + 1 >= $4 then 'crashed' end,
-                relay_at = case when jobs.state = 'running' and crashes + 1 >= $4 then null else relay_at end,
-                lease_until = case when jobs.state = 'running' and crashes + 1 >= $4 then null
-                    else request.now + request.lease end,
-                worker = case when jobs.state = 'running' and crashes + 1 >= $4 then jobs.worker
-                    else request.worker end,
-                crashes = case when jobs.state = 'running' then crashes + 1 else crashes end,
-                error_class = case when jobs.state = 'running' then 'crashed' else error_class end,
-                last_error = case when jobs.state = 'running' then 'worker ' || jobs.worker || ' was lost'
-                    else last_error end,
+                state = case when ",
+        is_crashed!(),
+        " then 'dead' else 'running' end,
+                finished_at = case when ",
+        is_crashed!(),
+        " then request.now end,
+                dead_reason = case when ",
+        is_crashed!(),
+        " then 'crashed' end,
+                relay_at = case when ",
+        is_crashed!(),
+        " then null else relay_at end,
+                lease_until = case when ",
+        is_crashed!(),
+        " then null else request.now + request.lease end,
+                worker = case when ",
+        is_crashed!(),
+        " then jobs.worker else request.worker end,
+                crashes = ",
+        crashes!(),
+        ",
+                error_class = case when ",
+        is_lost!(),
+        " then 'crashed' else error_class end,
+                last_error = case when ",
+        is_lost!(),
+        " then 'worker ' || jobs.worker || ",
+        lost!(),
+        " else last_error end,
                 token = token + 1
             from request
             where jobs.id = request.id and (
                 jobs.state in ('queued', 'scheduled', 'retrying', 'parked') and run_at <= request.now + $5
                 or jobs.state = 'running' and lease_until < request.now
-            )
+            ) and (request.alone or ",
+        crashes!(),
+        " <> $4 - 1)
             returning jobs.id, state, kind, payload, attempts, replays, token, event_id
          )
          select claimed.id, claimed.state, claimed.kind, claimed.payload, claimed.attempts, claimed.replays,
@@ -121,6 +167,7 @@ async fn take(
     .bind(CRASH_BUDGET)
     .bind(EARLY)
     .bind(BODY_ALONG)
+    .bind(alone)
     .fetch(connection);
     let mut jobs = HashMap::with_capacity(requests.len());
     while let Some(row) = rows.try_next().await? {
@@ -154,15 +201,16 @@ fn read(row: &PgRow) -> Result<ClaimedJob, sqlx::Error> {
     })
 }
 
-/// Reads where jobs stand, and how long until they are due or their lease ends.
+/// Reads where jobs stand.
 async fn read_standing(
     connection: &mut PgConnection,
     ids: &[&String],
-) -> Result<HashMap<String, (String, i64)>, sqlx::Error> {
-    let rows: Vec<(String, String, i64)> = sqlx::query_as(concat!(
+) -> Result<HashMap<String, Standing>, sqlx::Error> {
+    let rows: Vec<(String, String, i64, i32, Option<String>)> = sqlx::query_as(concat!(
         "with ",
         clock!(),
-        "select id, state, case state when 'running' then lease_until else run_at end - (select now from clock)
+        "select id, state, case state when 'running' then lease_until else run_at end - (select now from clock),
+            crashes, worker
          from jobs where id = any($1)"
     ))
     .bind(ids)
@@ -170,6 +218,14 @@ async fn read_standing(
     .await?;
     Ok(rows
         .into_iter()
-        .map(|(id, state, wait)| (id, (state, wait)))
+        .map(|(id, state, wait, crashes, worker)| {
+            let standing = Standing {
+                state,
+                wait,
+                crashes,
+                worker,
+            };
+            (id, standing)
+        })
         .collect())
 }

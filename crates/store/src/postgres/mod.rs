@@ -6,6 +6,7 @@
 mod accept;
 mod claim;
 mod operate;
+mod queues;
 mod recover;
 mod settle;
 mod writer;
@@ -34,11 +35,18 @@ use crate::value::parse;
 use crate::{Accepted, Config, NewEvent, Settled, Settlement};
 
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
-    migrator([(
-        1,
-        "ledger",
-        include_str!("../../../../migrations/postgres/0001_ledger.sql"),
-    )])
+    migrator([
+        (
+            1,
+            "ledger",
+            include_str!("../../../../migrations/postgres/0001_ledger.sql"),
+        ),
+        (
+            2,
+            "queues",
+            include_str!("../../../../migrations/postgres/0002_queues.sql"),
+        ),
+    ])
 });
 
 /// How long to wait for a connection, made or from the pool.

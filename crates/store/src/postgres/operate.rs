@@ -42,22 +42,28 @@ impl Postgres {
         let added = sqlx::query(concat!(
             "with ",
             clock!(),
-            "insert into jobs (id, event_id, kind, queue, payload, endpoint, state, run_at, replays, created_at,
-                relay_at)
-             select owed.id, events.id, kind, queue, payload, endpoint, state, (select now from clock) + wait, 1,
-                (select now from clock), (select now from clock)
+            "insert into jobs (id, event_id, kind, queue, payload, endpoint, state, priority, run_at, replays,
+                created_at, relay_at)
+             select owed.id, events.id, kind, queue, payload, endpoint, state, priority,
+                (select now from clock) + wait, 1, (select now from clock), (select now from clock)
              from events,
-                unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[])
-                as owed (id, kind, queue, payload, endpoint, state, wait)
+                unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+                    $9::bigint[])
+                as owed (id, kind, queue, payload, endpoint, state, priority, wait)
              where events.id = $1"
         ))
         .bind(event.to_string())
         .bind(jobs.iter().map(|job| job.id.to_string()).collect::<Vec<_>>())
         .bind(jobs.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>())
-        .bind(jobs.iter().map(|job| job.kind.queue().as_str()).collect::<Vec<_>>())
+        .bind(
+            jobs.iter()
+                .map(|job| job.kind.queue().as_str())
+                .collect::<Vec<_>>(),
+        )
         .bind(jobs.iter().map(|job| &*job.payload).collect::<Vec<_>>())
         .bind(jobs.iter().map(|job| job.endpoint.as_deref()).collect::<Vec<_>>())
         .bind(jobs.iter().map(|job| job.state().as_str()).collect::<Vec<_>>())
+        .bind(jobs.iter().map(|job| job.priority.as_str()).collect::<Vec<_>>())
         .bind(jobs.iter().map(|job| millis(job.wait)).collect::<Vec<_>>())
         .execute(&self.pool)
         .await?;

@@ -4,7 +4,7 @@ use posthaste_jobs::{JobId, Queue};
 
 use super::{Postgres, clock, parse_all};
 use crate::error::LedgerError;
-use crate::job::DueColumns;
+use crate::job::{DueColumns, due_columns};
 use crate::value::millis;
 use crate::{Due, Lease};
 
@@ -47,18 +47,22 @@ impl Postgres {
         Ok(())
     }
 
-    pub(crate) async fn unrelayed(&self, limit: u32) -> Result<Vec<Due>, LedgerError> {
+    pub(crate) async fn unrelayed(&self, queue: Queue, limit: u32) -> Result<Vec<Due>, LedgerError> {
         let rows: Vec<DueColumns> = sqlx::query_as(concat!(
             "with ",
             clock!(),
-            "select id, queue, run_at - (select now from clock), relay_at from jobs
-             where relay_at <= (select now from clock) and finished_at is null and state <> 'running'
-             order by relay_at limit $1"
+            "select",
+            due_columns!(),
+            "run_at - (select now from clock), relay_at from jobs
+             where relay_at <= (select now from clock) and queue = $1 and finished_at is null
+                and state <> 'running'
+             order by relay_at limit $2"
         ))
+        .bind(queue.as_str())
         .bind(i64::from(limit))
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter().map(Due::read).collect()
+        Ok(Due::read_all(rows))
     }
 
     pub(crate) async fn relayed(&self, relayed: &[Due]) -> Result<(), LedgerError> {
@@ -89,7 +93,9 @@ impl Postgres {
         let rows: Vec<DueColumns> = sqlx::query_as(concat!(
             "with ",
             clock!(),
-            "select id, queue, case state when 'running' then lease_until else run_at end - (select now from clock),
+            "select",
+            due_columns!(),
+            "case state when 'running' then lease_until else run_at end - (select now from clock),
                 relay_at
              from jobs
              where finished_at is null and queue = $1 and id > $2
@@ -100,27 +106,7 @@ impl Postgres {
         .bind(i64::from(limit))
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter().map(Due::read).collect()
-    }
-
-    pub(crate) async fn epoch(&self, queue: Queue) -> Result<Option<String>, LedgerError> {
-        let epoch = sqlx::query_scalar("select epoch from queue_epochs where queue = $1")
-            .bind(queue.as_str())
-            .fetch_optional(&self.pool)
-            .await?;
-        Ok(epoch)
-    }
-
-    pub(crate) async fn set_epoch(&self, queue: Queue, epoch: String) -> Result<(), LedgerError> {
-        sqlx::query(
-            "insert into queue_epochs (queue, epoch) values ($1, $2)
-             on conflict (queue) do update set epoch = excluded.epoch",
-        )
-        .bind(queue.as_str())
-        .bind(epoch)
-        .execute(&self.pool)
-        .await?;
-        Ok(())
+        Ok(Due::read_all(rows))
     }
 }
 

@@ -77,6 +77,8 @@ async fn write(
                 finished_at = case when ending.wait is null then ending.now end,
                 attempts = attempts + ending.spent,
                 attempts_total = attempts_total + ending.spent,
+                -- A worker that wrote an ending was not taken down.
+                crashes = case when ending.spent > 0 then 0 else crashes end,
                 dead_reason = ending.dead_reason,
                 error_class = coalesce(ending.error_class, jobs.error_class),
                 last_error = coalesce(ending.last_error, jobs.last_error),

@@ -77,6 +77,7 @@ fn entry(event: EventId, job: &NewJob) -> serde_json::Value {
         job.payload,
         job.endpoint,
         job.state().as_str(),
+        job.priority.as_str(),
         millis(job.wait),
     ])
 }
@@ -87,11 +88,12 @@ async fn insert_jobs(
     jobs: Vec<serde_json::Value>,
 ) -> Result<(), sqlx::Error> {
     sqlx::query(concat!(
-        "insert into jobs (id, event_id, kind, queue, payload, endpoint, state, run_at, created_at, relay_at)
+        "insert into jobs (id, event_id, kind, queue, payload, endpoint, state, priority, run_at, created_at,
+            relay_at)
          select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
-            ",
+            value ->> 7, ",
         now!(),
-        " + (value ->> 7), ",
+        " + (value ->> 8), ",
         now!(),
         ", ",
         now!(),

@@ -6,7 +6,7 @@ use sqlx::SqliteConnection;
 use super::now;
 use crate::Claim;
 use crate::claim::{
-    BODY_ALONG, CRASH_BUDGET, ClaimRequest, ClaimedEvent, ClaimedJob, EARLY, Verdict, refusal,
+    BODY_ALONG, CRASH_BUDGET, ClaimRequest, ClaimedEvent, ClaimedJob, Company, EARLY, Standing, Verdict, lost,
 };
 use crate::error::LedgerError;
 use crate::value::millis;
@@ -31,17 +31,18 @@ pub(super) async fn claim(
         .collect();
     let standing = read_standing(transaction, left).await?;
 
-    let verdicts = ids
-        .iter()
-        .zip(started)
-        .map(|(id, job)| match (job, standing.get(id)) {
-            (Some(job), _) => {
-                let event = job.event_id.and_then(|id| events.get(&id).cloned());
-                ClaimedJob { event, ..job.job }.verdict()
-            }
-            (None, Some((state, wait))) => refusal(state, *wait).map(Verdict::from),
-            (None, None) => Ok(Claim::Unknown.into()),
-        });
+    let verdicts =
+        ids.iter()
+            .zip(requests)
+            .zip(started)
+            .map(|((id, request), job)| match (job, standing.get(id)) {
+                (Some(job), _) => {
+                    let event = job.event_id.and_then(|id| events.get(&id).cloned());
+                    ClaimedJob { event, ..job.job }.verdict()
+                }
+                (None, Some(standing)) => standing.refuse(request).map(Verdict::from),
+                (None, None) => Ok(Claim::Unknown.into()),
+            });
     Ok(verdicts.collect())
 }
 
@@ -52,39 +53,49 @@ struct Taken {
 
 type TakenRow = (String, String, String, String, i32, i32, i64, Option<String>);
 
-/// Takes the jobs that are due, and those whose worker was lost; the latter become dead letters once
-/// their crash budget is spent.
+/// Takes the jobs that are due, and those whose worker was lost (whoever asks anew has not been); the latter
+/// become dead letters once their crash budget is spent, and are left to who runs nothing else when one more
+/// would spend it.
 async fn take(
     transaction: &mut SqliteConnection,
     requests: &[&ClaimRequest],
 ) -> Result<HashMap<String, Taken>, sqlx::Error> {
     let requests: Vec<_> = requests
         .iter()
-        .map(|request| json!([request.job, request.worker, millis(request.lease)]))
+        .map(|request| {
+            let alone = request.company == Company::Alone;
+            json!([request.job, request.worker, millis(request.lease), alone])
+        })
         .collect();
     let rows: Vec<TakenRow> = sqlx::query_as(concat!(
         "with clock (now) as (select ",
         now!(),
-        "), request (id, worker, lease) as (
-            select value ->> 0, value ->> 1, value ->> 2 from json_each(?1)
+        "), request (id, worker, lease, alone) as (
+            select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(?1)
+         ), due as (
+            select request.*, clock.now,
+                crashes + (state = 'running' and jobs.worker is not request.worker) as crashes,
+                state = 'running' and jobs.worker is not request.worker as lost
+            from request, clock join jobs on jobs.id = request.id
+            where state in ('queued', 'scheduled', 'retrying', 'parked') and run_at <= clock.now + ?3
+                or state = 'running' and lease_until < clock.now
          )
          update jobs set
-            state = iif(jobs.state = 'running' and crashes + 1 >= ?2, 'dead', 'running'),
-            finished_at = iif(jobs.state = 'running' and crashes + 1 >= ?2, clock.now, null),
-            dead_reason = iif(jobs.state = 'running' and crashes + 1 >= ?2, 'crashed', null),
-            relay_at = iif(jobs.state = 'running' and crashes + 1 >= ?2, null, relay_at),
-            lease_until = iif(jobs.state = 'running' and crashes + 1 >= ?2, null, clock.now + request.lease),
-            worker = iif(jobs.state = 'running' and crashes + 1 >= ?2, jobs.worker, request.worker),
-            crashes = crashes + (jobs.state = 'running'),
-            error_class = iif(jobs.state = 'running', 'crashed', error_class),
-            last_error = iif(jobs.state = 'running', 'worker ' || jobs.worker || ' was lost', last_error),
+            state = iif(due.crashes >= ?2, 'dead', 'running'),
+            finished_at = iif(due.crashes >= ?2, due.now, null),
+            dead_reason = iif(due.crashes >= ?2, 'crashed', null),
+            relay_at = iif(due.crashes >= ?2, null, relay_at),
+            lease_until = iif(due.crashes >= ?2, null, due.now + due.lease),
+            worker = iif(due.crashes >= ?2, jobs.worker, due.worker),
+            crashes = due.crashes,
+            error_class = iif(due.lost, 'crashed', error_class),
+            last_error = iif(due.lost, 'worker ' || jobs.worker || ",
+        lost!(),
+        ", last_error),
             token = token + 1
-         from request, clock
-         where jobs.id = request.id and (
-            jobs.state in ('queued', 'scheduled', 'retrying', 'parked') and run_at <= clock.now + ?3
-            or jobs.state = 'running' and lease_until < clock.now
-         )
-         returning id, state, kind, payload, attempts, replays, token, event_id"
+         from due
+         where jobs.id = due.id and (due.alone or due.crashes <> ?2 - 1)
+         returning jobs.id, state, kind, payload, attempts, replays, token, event_id"
     ))
     .bind(serde_json::Value::Array(requests).to_string())
     .bind(CRASH_BUDGET)
@@ -143,24 +154,32 @@ async fn read_events(
     Ok(events.collect())
 }
 
-/// Reads where jobs stand, and how long until they are due or their lease ends.
+/// Reads where jobs stand.
 async fn read_standing(
     transaction: &mut SqliteConnection,
     ids: Vec<&String>,
-) -> Result<HashMap<String, (String, i64)>, sqlx::Error> {
+) -> Result<HashMap<String, Standing>, sqlx::Error> {
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let rows: Vec<(String, String, i64)> = sqlx::query_as(concat!(
+    let rows: Vec<(String, String, i64, i32, Option<String>)> = sqlx::query_as(concat!(
         "select id, state, iif(state = 'running', lease_until, run_at) - ",
         now!(),
-        " from jobs where id in (select value from json_each(?1))"
+        ", crashes, worker from jobs where id in (select value from json_each(?1))"
     ))
     .bind(json!(ids).to_string())
     .fetch_all(transaction)
     .await?;
     Ok(rows
         .into_iter()
-        .map(|(id, state, wait)| (id, (state, wait)))
+        .map(|(id, state, wait, crashes, worker)| {
+            let standing = Standing {
+                state,
+                wait,
+                crashes,
+                worker,
+            };
+            (id, standing)
+        })
         .collect())
 }

@@ -7,6 +7,7 @@
 mod accept;
 mod claim;
 mod operate;
+mod queues;
 mod recover;
 mod settle;
 
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use posthaste_jobs::{EventId, JobId, Queue};
+use posthaste_jobs::{EventId, JobId};
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection, SqliteConnection, SqlitePool};
@@ -29,11 +30,18 @@ use crate::schema::{behind, compare, migrate_error, migrator};
 use crate::{Accepted, Due, JobFilter, Lease, NewEvent, NewJob, Settled, Settlement};
 
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
-    migrator([(
-        1,
-        "ledger",
-        include_str!("../../../../migrations/sqlite/0001_ledger.sql"),
-    )])
+    migrator([
+        (
+            1,
+            "ledger",
+            include_str!("../../../../migrations/sqlite/0001_ledger.sql"),
+        ),
+        (
+            2,
+            "queues",
+            include_str!("../../../../migrations/sqlite/0002_queues.sql"),
+        ),
+    ])
 });
 
 /// How long a transaction waits for one of another process.
@@ -181,10 +189,6 @@ impl Sqlite {
         self.change(Change::Relayed(relayed.to_vec())).await.map(drop)
     }
 
-    pub(crate) async fn set_epoch(&self, queue: Queue, epoch: String) -> Result<(), LedgerError> {
-        self.change(Change::SetEpoch { queue, epoch }).await.map(drop)
-    }
-
     pub(crate) async fn replay(&self, filter: &JobFilter, limit: u32) -> Result<Vec<JobId>, LedgerError> {
         self.change(Change::Replay {
             filter: filter.clone(),
@@ -212,6 +216,7 @@ enum Operation {
     Claim(ClaimRequest),
     Settle(Settlement),
     Change(Change),
+    Queue(queues::Change),
 }
 
 /// Writes that are rare: each is one statement, and answers with the jobs that it has changed.
@@ -219,7 +224,6 @@ enum Change {
     Renew { leases: Vec<Lease>, lease: Duration },
     GiveBack(Vec<Lease>),
     Relayed(Vec<Due>),
-    SetEpoch { queue: Queue, epoch: String },
     Replay { filter: JobFilter, limit: u32 },
     Discard { filter: JobFilter, limit: u32 },
     AddJobs { event: EventId, jobs: Vec<NewJob> },
@@ -230,6 +234,7 @@ enum Answer {
     Claim(Verdict),
     Settled(Settled),
     Changed(Vec<JobId>),
+    Queue(bool),
 }
 
 impl Answer {
@@ -266,7 +271,7 @@ impl Commit for Committer {
     fn size(operation: &Operation) -> usize {
         match operation {
             Operation::Accept(event) => event.body.len(),
-            Operation::Claim(_) | Operation::Settle(_) | Operation::Change(_) => 0,
+            Operation::Claim(_) | Operation::Settle(_) | Operation::Change(_) | Operation::Queue(_) => 0,
         }
     }
 
@@ -274,7 +279,7 @@ impl Commit for Committer {
         match operation {
             // A job that nobody knows to be theirs waits for its lease to end, and is charged a crash.
             Operation::Claim(_) => true,
-            Operation::Accept(_) | Operation::Settle(_) | Operation::Change(_) => false,
+            Operation::Accept(_) | Operation::Settle(_) | Operation::Change(_) | Operation::Queue(_) => false,
         }
     }
 }
@@ -307,6 +312,10 @@ async fn write(
             Operation::Change(change) => {
                 let changed = operate::change(transaction, change).await?;
                 answers.push((place, changed.map(Answer::Changed)));
+            }
+            Operation::Queue(change) => {
+                let changed = queues::change(transaction, change).await?;
+                answers.push((place, Ok(Answer::Queue(changed))));
             }
         }
     }

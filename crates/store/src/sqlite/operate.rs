@@ -1,6 +1,6 @@
 //! What an operator, the relay and the keeper of leases write.
 
-use posthaste_jobs::{EventId, JobId, Queue};
+use posthaste_jobs::{EventId, JobId};
 use serde_json::json;
 use sqlx::{QueryBuilder, SqliteConnection};
 
@@ -17,7 +17,6 @@ pub(super) async fn change(
         Change::Renew { leases, lease } => renew(transaction, leases, millis(*lease)).await?,
         Change::GiveBack(leases) => give_back(transaction, leases).await?,
         Change::Relayed(dues) => relayed(transaction, dues).await?,
-        Change::SetEpoch { queue, epoch } => set_epoch(transaction, *queue, epoch).await?,
         Change::Replay { filter, limit } => replay(transaction, filter, *limit).await?,
         Change::Discard { filter, limit } => discard(transaction, filter, *limit).await?,
         Change::AddJobs { event, jobs } => {
@@ -89,22 +88,6 @@ async fn relayed(transaction: &mut SqliteConnection, dues: &[Due]) -> Result<Vec
     .await
 }
 
-async fn set_epoch(
-    transaction: &mut SqliteConnection,
-    queue: Queue,
-    epoch: &str,
-) -> Result<Vec<String>, sqlx::Error> {
-    sqlx::query(
-        "insert into queue_epochs (queue, epoch) values (?1, ?2)
-         on conflict (queue) do update set epoch = excluded.epoch",
-    )
-    .bind(queue.as_str())
-    .bind(epoch)
-    .execute(transaction)
-    .await?;
-    Ok(Vec::new())
-}
-
 async fn replay(
     transaction: &mut SqliteConnection,
     filter: &JobFilter,
@@ -155,17 +138,18 @@ async fn add_jobs(
                 job.payload,
                 job.endpoint,
                 job.state().as_str(),
+                job.priority.as_str(),
                 millis(job.wait),
             ])
         })
         .collect();
     sqlx::query_scalar(concat!(
-        "insert into jobs (id, event_id, kind, queue, payload, endpoint, state, run_at, replays, created_at,
-            relay_at)
+        "insert into jobs (id, event_id, kind, queue, payload, endpoint, state, priority, run_at, replays,
+            created_at, relay_at)
          select value ->> 0, events.id, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
-            ",
+            value ->> 6, ",
         now!(),
-        " + (value ->> 6), 1, ",
+        " + (value ->> 7), 1, ",
         now!(),
         ", ",
         now!(),

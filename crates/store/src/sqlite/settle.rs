@@ -81,6 +81,8 @@ async fn end_tries(
         ", null),
             attempts = attempts + ending.spent,
             attempts_total = attempts_total + ending.spent,
+            -- A worker that wrote an ending was not taken down.
+            crashes = iif(ending.spent > 0, 0, crashes),
             dead_reason = ending.dead_reason,
             error_class = coalesce(ending.error_class, jobs.error_class),
             last_error = coalesce(ending.last_error, jobs.last_error),

@@ -2,10 +2,13 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use posthaste_jobs::{Attempt, DeadReason, Ending, State};
-use posthaste_store::{Accepted, Claim, LedgerError, NewEvent, NewJob};
+use posthaste_store::{Accepted, Claim, NewEvent, NewJob};
 
 use crate::on_both;
-use crate::place::{LEASE, Place, accept_one, claim, job_id, new_event, new_job, run, settle, start};
+use crate::place::{
+    LEASE, Place, accept_one, claim, claim_alone, claim_as, job_id, lose_workers, new_event, new_job, run,
+    settle, start,
+};
 
 on_both!(
     a_claim_brings_the_job_and_its_event,
@@ -17,8 +20,12 @@ on_both!(
     a_finished_job_says_how_it_ended,
     an_unknown_job_is_unknown,
     a_job_that_loses_three_workers_is_a_dead_letter_and_is_not_started_a_fourth_time,
+    a_job_that_has_lost_two_workers_is_started_only_by_who_runs_nothing_else,
+    a_suspect_that_waits_to_be_run_alone_is_charged_nothing,
+    a_worker_that_claims_its_own_job_anew_has_not_been_lost,
+    an_ending_clears_a_job_of_the_workers_it_lost_and_a_snooze_does_not,
     a_crash_spends_no_attempt,
-    a_job_of_an_unknown_kind_does_not_take_the_others_with_it,
+    a_job_of_an_unknown_kind_is_started_and_says_so,
     a_thousand_claims_at_once_start_a_thousand_jobs,
 );
 
@@ -31,7 +38,7 @@ async fn a_claim_brings_the_job_and_its_event(place: &Place) {
     let claimed = start(&ledger, job.id).await;
 
     assert_eq!(claimed.lease.job, job.id);
-    assert_eq!(claimed.kind, job.kind);
+    assert_eq!(claimed.kind, Ok(job.kind));
     assert_eq!(claimed.payload, job.payload);
     assert_eq!(claimed.attempt, Attempt::FIRST);
     assert_eq!(claimed.replays, 0);
@@ -157,10 +164,7 @@ async fn an_unknown_job_is_unknown(place: &Place) {
 async fn a_job_that_loses_three_workers_is_a_dead_letter_and_is_not_started_a_fourth_time(place: &Place) {
     let ledger = place.open().await;
     let job = accept_one(&ledger).await;
-    for _ in 0..3 {
-        start(&ledger, job).await;
-        place.end_leases().await;
-    }
+    lose_workers(place, &ledger, job, 3).await;
 
     assert!(matches!(claim(&ledger, job).await, Claim::Crashed));
 
@@ -169,9 +173,84 @@ async fn a_job_that_loses_three_workers_is_a_dead_letter_and_is_not_started_a_fo
         (row.state, row.dead_reason.as_deref()),
         (State::Dead, Some("crashed"))
     );
-    assert_eq!(row.last_error.as_deref(), Some("worker worker-1 was lost"));
+    assert_eq!(
+        row.last_error.as_deref(),
+        Some(
+            "worker lost-3 was lost: it stopped renewing its lease (killed, aborted, out of memory or cut off)"
+        )
+    );
     assert!(row.finished_at.is_some());
     assert!(matches!(claim(&ledger, job).await, Claim::Finished(State::Dead)));
+}
+
+async fn a_job_that_has_lost_two_workers_is_started_only_by_who_runs_nothing_else(place: &Place) {
+    let ledger = place.open().await;
+    let job = accept_one(&ledger).await;
+    lose_workers(place, &ledger, job, 1).await;
+    assert!(matches!(claim(&ledger, job).await, Claim::Started(_)));
+    place.end_leases().await;
+
+    assert!(matches!(claim_as(&ledger, job, "worker-2").await, Claim::Suspect));
+    assert!(matches!(
+        claim_alone(&ledger, job, "worker-2").await,
+        Claim::Started(_)
+    ));
+    assert!(matches!(
+        claim_as(&ledger, job, "worker-3").await,
+        Claim::InProgress(_)
+    ));
+}
+
+async fn a_suspect_that_waits_to_be_run_alone_is_charged_nothing(place: &Place) {
+    let ledger = place.open().await;
+    let job = accept_one(&ledger).await;
+    lose_workers(place, &ledger, job, 2).await;
+
+    for worker in ["a", "b", "c", "d"] {
+        assert!(matches!(claim_as(&ledger, job, worker).await, Claim::Suspect));
+    }
+    let Claim::Started(claimed) = claim_alone(&ledger, job, "e").await else {
+        panic!("waiting has spent its budget");
+    };
+    ledger.give_back(&[claimed.lease]).await.unwrap();
+
+    assert!(matches!(claim_as(&ledger, job, "f").await, Claim::Suspect));
+}
+
+async fn a_worker_that_claims_its_own_job_anew_has_not_been_lost(place: &Place) {
+    let ledger = place.open().await;
+    let job = accept_one(&ledger).await;
+    for _ in 0..5 {
+        start(&ledger, job).await;
+        place.end_leases().await;
+    }
+
+    let row = ledger.job(job).await.unwrap().unwrap();
+    assert_eq!((row.error_class, row.last_error), (None, None));
+    assert!(matches!(
+        claim_as(&ledger, job, "worker-2").await,
+        Claim::Started(_)
+    ));
+}
+
+async fn an_ending_clears_a_job_of_the_workers_it_lost_and_a_snooze_does_not(place: &Place) {
+    let ledger = place.open().await;
+    let wait = Duration::ZERO;
+    for (ending, suspect) in [
+        (Ending::Retrying { wait }, false),
+        (Ending::Parked { wait }, true),
+    ] {
+        let job = accept_one(&ledger).await;
+        lose_workers(place, &ledger, job, 2).await;
+        let Claim::Started(claimed) = claim_alone(&ledger, job, "worker-1").await else {
+            panic!("expected to start the job");
+        };
+        settle(&ledger, claimed.lease, ending).await;
+
+        let next = claim_as(&ledger, job, "worker-2").await;
+
+        assert_eq!(matches!(next, Claim::Suspect), suspect, "{ending:?}: {next:?}");
+    }
 }
 
 async fn a_crash_spends_no_attempt(place: &Place) {
@@ -187,16 +266,19 @@ async fn a_crash_spends_no_attempt(place: &Place) {
     assert_eq!(ledger.job(job).await.unwrap().unwrap().attempts, 1);
 }
 
-async fn a_job_of_an_unknown_kind_does_not_take_the_others_with_it(place: &Place) {
+async fn a_job_of_an_unknown_kind_is_started_and_says_so(place: &Place) {
     let ledger = place.open().await;
     let strange = accept_one(&ledger).await;
     place.execute("update jobs set kind = 'teleport'").await;
     let known = accept_one(&ledger).await;
 
-    let (strange, known) = futures::join!(ledger.claim(strange, "worker-1", LEASE), claim(&ledger, known));
+    let (strange, known) = futures::join!(start(&ledger, strange), start(&ledger, known));
 
-    assert!(matches!(strange, Err(LedgerError::Refused(_))), "{strange:?}");
-    assert!(matches!(known, Claim::Started(_)), "{known:?}");
+    assert_eq!(
+        strange.kind.unwrap_err().to_string(),
+        r#"no kind of job is called "teleport""#
+    );
+    assert!(known.kind.is_ok());
 }
 
 async fn a_thousand_claims_at_once_start_a_thousand_jobs(place: &Place) {

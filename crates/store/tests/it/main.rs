@@ -7,6 +7,7 @@ mod claim;
 mod operate;
 mod outage;
 mod place;
+mod queues;
 mod read;
 mod recover;
 mod schema;

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-use posthaste_jobs::{Attempt, DeadReason, Ending, JobId, State};
+use posthaste_jobs::{Attempt, DeadReason, Ending, JobId, Queue, State};
 use posthaste_store::{Claim, JobFilter, Ledger, LedgerError, NewJob};
 
 use crate::on_both;
-use crate::place::{Place, accept_one, claim, event_id, new_event, new_job, run, start};
+use crate::place::{Place, accept_one, claim, event_id, lose_workers, new_event, new_job, run, start};
 
 on_both!(
     a_replay_touches_what_has_ended_badly_and_nothing_else,
@@ -55,10 +55,7 @@ async fn a_replay_touches_what_has_ended_badly_and_nothing_else(place: &Place) {
 async fn a_replayed_job_is_due_and_unrelayed_at_once_with_a_fresh_budget(place: &Place) {
     let ledger = place.open().await;
     let job = accept_one(&ledger).await;
-    for _ in 0..3 {
-        start(&ledger, job).await;
-        place.end_leases().await;
-    }
+    lose_workers(place, &ledger, job, 3).await;
     assert!(matches!(claim(&ledger, job).await, Claim::Crashed));
 
     assert_eq!(
@@ -77,11 +74,10 @@ async fn a_replayed_job_is_due_and_unrelayed_at_once_with_a_fresh_budget(place: 
 
     let row = ledger.job(job).await.unwrap().unwrap();
     assert_eq!((row.finished_at, row.dead_reason, row.attempts), (None, None, 0));
-    assert_eq!(ledger.unrelayed(10).await.unwrap()[0].job, job);
-    for _ in 0..3 {
-        assert_eq!(start(&ledger, job).await.attempt, Attempt::FIRST);
-        place.end_leases().await;
-    }
+    assert_eq!(ledger.unrelayed(Queue::Webhooks, 10).await.unwrap()[0].job, job);
+    assert_eq!(start(&ledger, job).await.attempt, Attempt::FIRST);
+    place.end_leases().await;
+    lose_workers(place, &ledger, job, 2).await;
     assert!(matches!(claim(&ledger, job).await, Claim::Crashed));
 }
 
@@ -155,7 +151,7 @@ async fn jobs_added_to_an_event_are_unrelayed_at_once_and_count_as_a_replay(plac
     ledger.add_jobs(event.id, added).await.unwrap();
 
     let due: Vec<_> = ledger
-        .unrelayed(10)
+        .unrelayed(Queue::Webhooks, 10)
         .await
         .unwrap()
         .iter()

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures::future::join_all;
-use posthaste_jobs::{Ending, JobId};
-use posthaste_store::{Config, JobFilter, Ledger, LedgerError};
+use posthaste_jobs::{Ending, JobId, Queue};
+use posthaste_store::{Company, Config, JobFilter, Ledger, LedgerError};
 use sqlx::{Connection, SqliteConnection};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -96,9 +96,9 @@ async fn assert_away(ledger: &Ledger, job: JobId) {
     let (accepted, claimed, checked, counted, renewed) = timeout(SOON, async {
         futures::join!(
             ledger.accept(new_event()),
-            ledger.claim(job, "worker-1", LEASE),
+            ledger.claim(job, "worker-1", LEASE, Company::Others),
             ledger.check(),
-            ledger.unrelayed(10),
+            ledger.unrelayed(Queue::Webhooks, 10),
             ledger.renew(&[], LEASE),
         )
     })

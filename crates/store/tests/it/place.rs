@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use posthaste_jobs::{Ending, EventId, JobId, Kind, Priority, Timestamp};
 use posthaste_store::{
-    Accepted, AttemptRecord, Claim, Claimed, Config, Headers, Lease, Ledger, NewEvent, NewJob, Settled,
-    Settlement,
+    Accepted, AttemptRecord, Claim, Claimed, Company, Config, Headers, Lease, Ledger, NewEvent, NewJob,
+    Settled, Settlement,
 };
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use tempfile::TempDir;
@@ -160,7 +160,24 @@ pub(crate) async fn accept_one(ledger: &Ledger) -> JobId {
 }
 
 pub(crate) async fn claim(ledger: &Ledger, job: JobId) -> Claim {
-    ledger.claim(job, "worker-1", LEASE).await.unwrap()
+    claim_as(ledger, job, "worker-1").await
+}
+
+pub(crate) async fn claim_as(ledger: &Ledger, job: JobId, worker: &str) -> Claim {
+    ledger.claim(job, worker, LEASE, Company::Others).await.unwrap()
+}
+
+pub(crate) async fn claim_alone(ledger: &Ledger, job: JobId, worker: &str) -> Claim {
+    ledger.claim(job, worker, LEASE, Company::Alone).await.unwrap()
+}
+
+/// Claims a job and loses the worker, `times` times, each time another.
+pub(crate) async fn lose_workers(place: &Place, ledger: &Ledger, job: JobId, times: u32) {
+    for number in 1..=times {
+        let claim = claim_alone(ledger, job, &format!("lost-{number}")).await;
+        assert!(matches!(claim, Claim::Started(_)), "{claim:?}");
+        place.end_leases().await;
+    }
 }
 
 /// Claims a job that is to be had.

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use posthaste_jobs::{DeadReason, Ending, JobId, Queue, State};
+use posthaste_jobs::{DeadReason, Ending, JobId, Lane, Priority, Queue, State};
 use posthaste_store::{Claim, JobFilter, Ledger, NewEvent, NewJob, Settled};
 
 use crate::on_both;
@@ -16,12 +16,13 @@ on_both!(
     a_renewed_lease_lasts_and_a_lost_one_is_named,
     a_job_given_back_is_queued_again_and_charged_nothing,
     a_lost_lease_gives_nothing_back,
-    the_epoch_of_a_queue_is_kept,
+    a_job_waits_in_the_lane_of_its_priority_until_it_was_tried,
+    what_is_no_job_of_ours_keeps_no_job_from_the_queue,
 );
 
 async fn unrelayed(ledger: &Ledger) -> Vec<JobId> {
     ledger
-        .unrelayed(100)
+        .unrelayed(Queue::Webhooks, 100)
         .await
         .unwrap()
         .iter()
@@ -41,11 +42,11 @@ async fn a_job_that_nobody_claims_is_unrelayed_after_three_seconds_and_not_befor
 
     wait_long(place).await;
 
-    let due = ledger.unrelayed(100).await.unwrap();
+    let due = ledger.unrelayed(Queue::Webhooks, 100).await.unwrap();
     assert_eq!(due.len(), 1);
     assert_eq!(
-        (due[0].job, due[0].queue, due[0].wait),
-        (job, Queue::Webhooks, Duration::ZERO)
+        (due[0].job, due[0].wait, due[0].lane),
+        (job, Duration::ZERO, Lane::Normal)
     );
 }
 
@@ -73,7 +74,7 @@ async fn a_relayed_job_is_unrelayed_no_longer(place: &Place) {
     let first = accept_one(&ledger).await;
     let second = accept_one(&ledger).await;
     wait_long(place).await;
-    let due = ledger.unrelayed(100).await.unwrap();
+    let due = ledger.unrelayed(Queue::Webhooks, 100).await.unwrap();
     assert_eq!(due[0].job, first);
 
     ledger.relayed(&due[..1]).await.unwrap();
@@ -85,7 +86,7 @@ async fn a_job_replayed_while_it_was_relayed_is_relayed_once_more(place: &Place)
     let ledger = place.open().await;
     let job = accept_one(&ledger).await;
     wait_long(place).await;
-    let due = ledger.unrelayed(100).await.unwrap();
+    let due = ledger.unrelayed(Queue::Webhooks, 100).await.unwrap();
     run(&ledger, job, Ending::Dead(DeadReason::Permanent)).await;
     ledger
         .replay(
@@ -200,21 +201,54 @@ async fn a_lost_lease_gives_nothing_back(place: &Place) {
     assert_eq!(ledger.job(dead).await.unwrap().unwrap().state, State::Dead);
 }
 
-async fn the_epoch_of_a_queue_is_kept(place: &Place) {
+async fn a_job_waits_in_the_lane_of_its_priority_until_it_was_tried(place: &Place) {
     let ledger = place.open().await;
-    assert_eq!(ledger.epoch(Queue::Webhooks).await.unwrap(), None);
+    let wait = Duration::ZERO;
+    for (priority, lane) in [
+        (Priority::High, Lane::High),
+        (Priority::Normal, Lane::Normal),
+        (Priority::Low, Lane::Low),
+    ] {
+        for (ending, tried) in [
+            (None, lane),
+            (Some(Ending::Retrying { wait }), Lane::Retry),
+            (Some(Ending::Parked { wait }), Lane::Retry),
+        ] {
+            let job = NewJob {
+                priority,
+                ..new_job()
+            };
+            let event = NewEvent {
+                jobs: vec![job.clone()],
+                ..new_event()
+            };
+            ledger.accept(event).await.unwrap();
+            if let Some(ending) = ending {
+                run(&ledger, job.id, ending).await;
+            }
 
-    ledger.set_epoch(Queue::Webhooks, "one").await.unwrap();
-    ledger.set_epoch(Queue::Webhooks, "two").await.unwrap();
+            let unfinished = ledger.unfinished(Queue::Webhooks, None, 100).await.unwrap();
 
-    assert_eq!(
-        place
-            .open()
-            .await
-            .epoch(Queue::Webhooks)
-            .await
-            .unwrap()
-            .as_deref(),
-        Some("two")
-    );
+            let due = unfinished.iter().find(|due| due.job == job.id).unwrap();
+            assert_eq!(due.lane, tried, "{priority} {ending:?}");
+            assert_eq!(
+                ledger.job(job.id).await.unwrap().unwrap().priority,
+                priority.as_str()
+            );
+        }
+    }
+}
+
+async fn what_is_no_job_of_ours_keeps_no_job_from_the_queue(place: &Place) {
+    let ledger = place.open().await;
+    accept_one(&ledger).await;
+    place
+        .execute("update jobs set id = 'A stranger', priority = 'none of ours'")
+        .await;
+    let job = accept_one(&ledger).await;
+    wait_long(place).await;
+
+    assert_eq!(unrelayed(&ledger).await, [job]);
+    let unfinished = ledger.unfinished(Queue::Webhooks, None, 10).await.unwrap();
+    assert_eq!(unfinished.iter().map(|due| due.job).collect::<Vec<_>>(), [job]);
 }

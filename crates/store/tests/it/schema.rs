@@ -42,7 +42,7 @@ async fn a_ledger_without_schema_is_behind(place: &Place) {
 
     let error = ledger.check().await.unwrap_err();
 
-    assert!(matches!(schema_error(&error), SchemaError::Behind(1)));
+    assert!(matches!(schema_error(&error), SchemaError::Behind(_)));
     ledger.migrate().await.unwrap();
     ledger.check().await.unwrap();
 }
@@ -52,7 +52,8 @@ async fn a_ledger_of_a_newer_program_is_refused(place: &Place) {
     place
         .execute(
             "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
-             select 999, 'from the future', success, checksum, 0 from _sqlx_migrations",
+             select 999, 'from the future', success, checksum, 0 from _sqlx_migrations
+             where version = 1",
         )
         .await;
 
