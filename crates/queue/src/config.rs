@@ -1,8 +1,18 @@
+use crate::OpenError;
+use crate::redis_url::RedisUrl;
+use crate::remote::Servers;
+
 /// Where the queues are. Section `[queue]`.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// `local:` or `redis://…`, `rediss://…`.
+    /// `local:`, or Redis:
+    ///
+    /// - `redis://USER:PASSWORD@HOST:PORT/DATABASE`, one server;
+    /// - `redis-sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER/DATABASE`, whichever server the sentinels call the master;
+    /// - `redis-cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`, a cluster that some of its nodes lead to;
+    ///
+    /// each with `rediss` for TLS.
     pub url: String,
 }
 
@@ -14,32 +24,10 @@ impl Default for Config {
     }
 }
 
-/// A URL that cannot be meant. Never shows the URL: it may hold a password.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// It does not begin with a scheme.
-    #[error("the queue's url has no scheme; hint: use local:, redis://HOST:PORT or rediss://HOST:PORT")]
-    NoScheme,
-    /// It begins with a scheme that no engine serves.
-    #[error("no queue engine serves {scheme}://; hint: use local:, redis://HOST:PORT or rediss://HOST:PORT")]
-    UnknownScheme {
-        /// What it begins with.
-        scheme: String,
-    },
-    /// Something stands after `local:`.
-    #[error("local: takes nothing after it; hint: write url = \"local:\"")]
-    LocalWithMore,
-    /// It is no URL of a Redis.
-    #[error(
-        "the queue's url does not parse; hint: redis://USER:PASSWORD@HOST:PORT/DATABASE, with special characters of the password written as %XX"
-    )]
-    Malformed(#[source] redis::RedisError),
-}
-
 /// Which engine a URL means.
 pub(crate) enum Address {
     Local,
-    Redis(Box<redis::Client>),
+    Redis(Servers),
 }
 
 impl Config {
@@ -51,14 +39,14 @@ impl Config {
                 Err(OpenError::LocalWithMore)
             };
         }
-        match self.url.split_once("://").map(|(scheme, _)| scheme) {
-            Some("redis" | "rediss") => redis::Client::open(self.url.as_str())
-                .map(|client| Address::Redis(Box::new(client)))
-                .map_err(OpenError::Malformed),
-            Some(scheme) if is_scheme(scheme) => Err(OpenError::UnknownScheme {
+        let Some((scheme, rest)) = self.url.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) else {
+            return Err(OpenError::NoScheme);
+        };
+        match RedisUrl::parse(scheme, rest) {
+            Some(url) => Servers::of(url?).map(Address::Redis),
+            None => Err(OpenError::UnknownScheme {
                 scheme: scheme.to_owned(),
             }),
-            _ => Err(OpenError::NoScheme),
         }
     }
 }
@@ -92,35 +80,54 @@ mod tests {
         let address = |url: &str| Config { url: url.to_owned() }.address();
 
         assert!(matches!(address("local:"), Ok(Address::Local)));
-        assert!(matches!(
-            address("redis://127.0.0.1:6379/3"),
-            Ok(Address::Redis(_))
-        ));
-        assert!(matches!(
-            address("rediss://user:pass@example.com"),
-            Ok(Address::Redis(_))
-        ));
+        for url in [
+            "redis://127.0.0.1:6379/3",
+            "rediss://user:pass@example.com",
+            "redis-sentinel://a,b/master",
+            "rediss-sentinel://a/master/2",
+            "redis-cluster://a,b:7000",
+            "rediss-cluster://:pass@[::1]:7000",
+        ] {
+            assert!(matches!(address(url), Ok(Address::Redis(_))), "{url}");
+        }
     }
 
     #[test]
     fn what_no_engine_serves_is_refused_with_a_hint() {
         assert!(matches!(refusal("local:queue"), OpenError::LocalWithMore));
         assert!(matches!(refusal("amqp://host"), OpenError::UnknownScheme { scheme } if scheme == "amqp"));
-        assert!(matches!(
-            refusal("redis-cluster://host"),
-            OpenError::UnknownScheme { .. }
-        ));
         assert!(matches!(refusal("127.0.0.1:6379"), OpenError::NoScheme));
         assert!(matches!(refusal(""), OpenError::NoScheme));
+        for url in [
+            "amqp://host",
+            "local:queue",
+            "",
+            "redis://",
+            "redis://a,b",
+            "redis://a:b",
+            "redis://a/b",
+            "redis-cluster://a/1",
+            "redis-sentinel://a",
+            "redis://u@a",
+            "redis://:%@a",
+            "redis://a?b=c",
+            "redis://a?ca=b",
+            "rediss://a?ca=/nowhere",
+            "rediss://a?ca=/dev/null",
+        ] {
+            assert!(refusal(url).to_string().contains("hint: "), "{url}");
+        }
+    }
+
+    #[test]
+    fn authorities_that_cannot_be_had_are_refused_by_the_name_of_their_file() {
         assert!(matches!(
-            refusal("redis://host:notaport"),
-            OpenError::Malformed(_)
+            refusal("rediss://a?ca=/nowhere/ca.pem"),
+            OpenError::CaUnreadable { .. }
         ));
-        assert!(matches!(
-            refusal("redis://host/notanumber"),
-            OpenError::Malformed(_)
-        ));
-        assert!(refusal("amqp://host").to_string().contains("hint: "));
+        let empty = refusal("rediss-cluster://a?ca=/dev/null");
+        assert!(matches!(empty, OpenError::CaEmpty { .. }));
+        assert!(empty.to_string().contains("/dev/null"));
     }
 
     #[test]
@@ -131,6 +138,19 @@ mod tests {
             "amqp://user:S3CRET@host",
             "user:S3CRET@host:6379",
             "S3CRET@host://6379",
+            "redis://S3CRET@host",
+            "redis://user:S3CRET/S3CRET@host",
+            "redis://user:12/S3CRET@host",
+            "redis://user:12?S3CRET@host",
+            "redis://user:12?S3CRET=S3CRET@host",
+            "redis://user:12#S3CRET@host",
+            "redis://user:S3CRET%@host",
+            "redis-sentinel://user:S3CRET@a,b",
+            "redis-sentinel://a/m?sentinel_pasword=S3CRET",
+            "redis-sentinel://a/m?sentinel_password=S3CRET%",
+            "redis-cluster://user:S3CRET@a,b/7",
+            "rediss://user:S3CRET@a?ca=/nowhere",
+            "rediss-cluster://user:S3CRET@a?ca=/dev/null",
         ] {
             assert!(!chain(&refusal(url)).contains("S3CRET"), "{url}");
         }

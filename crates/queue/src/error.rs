@@ -15,6 +15,14 @@ pub enum QueueError {
         /// When it is asked again.
         retry_in: Duration,
     },
+    /// The server is of another kind than the URL says.
+    #[error("the queue's redis is {found}; hint: queue.url = \"{hint}\"")]
+    Mismatch {
+        /// What it is.
+        found: &'static str,
+        /// The URL for such a one.
+        hint: &'static str,
+    },
     /// Redis answered that it will not: it is full, a key is of another type, a right is missing.
     #[error("redis refused to {operation}")]
     Refused {

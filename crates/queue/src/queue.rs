@@ -46,7 +46,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// If the URL is none that an engine serves.
+    /// If the URL is none that an engine serves, or names a file of authorities that cannot be used.
     pub async fn open(config: &Config, name: posthaste_jobs::Queue) -> Result<Self, OpenError> {
         Self::open_as(config, name.as_str(), Timing::default())
     }
@@ -55,7 +55,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// If the URL is none that an engine serves.
+    /// If the URL is none that an engine serves, or names a file of authorities that cannot be used.
     pub fn open_as(config: &Config, name: &str, timing: Timing) -> Result<Self, OpenError> {
         let (wake, sooner) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let engine = match config.address()? {
@@ -65,8 +65,8 @@ impl Queue {
                 Arc::clone(&wake),
                 Arc::clone(&sooner),
             ))),
-            Address::Redis(client) => Engine::Remote(Box::new(Remote::new(
-                *client,
+            Address::Redis(servers) => Engine::Remote(Box::new(Remote::new(
+                servers,
                 name,
                 timing.lease,
                 Arc::clone(&wake),
@@ -100,7 +100,8 @@ impl Queue {
         self.inner.engine.push(entries).await
     }
 
-    /// Names this memory of the queue: another epoch means that it has forgotten what it held.
+    /// Names this memory of the queue: another epoch means that it may have forgotten some of what it held. It is another
+    /// when the memory began anew, and when another run of a server has it: after a restart, and after a failover.
     ///
     /// # Errors
     ///

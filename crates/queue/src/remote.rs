@@ -1,8 +1,13 @@
+mod access;
+mod cluster;
+mod connection;
 mod health;
 mod keys;
 mod link;
 mod listener;
 mod scripts;
+mod sentinels;
+mod servers;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +23,14 @@ use crate::{Entry, QueueError, Survey};
 use health::Health;
 use keys::Keys;
 use link::{Link, Request};
+pub(crate) use servers::Servers;
 
-/// The engine on a Redis server. All clocks are the server's.
+/// The engine on Redis: one server, the master that sentinels name, or a cluster. All clocks are the server's.
 ///
 /// No trouble of the server is an outcome here, only a wait: each call fails within one time-out, and while the server
 /// is away calls fail at once, but for one now and then that tries.
 pub(crate) struct Remote {
-    client: redis::Client,
+    servers: Arc<Servers>,
     keys: Keys,
     lease: Duration,
     health: Arc<Health>,
@@ -36,26 +42,27 @@ pub(crate) struct Remote {
 
 impl Remote {
     /// Does not connect yet: the first call does.
-    pub(crate) fn new(client: redis::Client, name: &str, lease: Duration, wake: Arc<Notify>) -> Self {
+    pub(crate) fn new(servers: Servers, name: &str, lease: Duration, wake: Arc<Notify>) -> Self {
         let health = Arc::new(Health::new(wake));
+        let servers = Arc::new(servers);
         Self {
             keys: Keys::of(name),
             lease,
-            work: Link::new(client.clone(), Arc::clone(&health)),
-            keep: Link::new(client.clone(), Arc::clone(&health)),
+            work: Link::new(Arc::clone(&servers), Arc::clone(&health)),
+            keep: Link::new(Arc::clone(&servers), Arc::clone(&health)),
             health,
-            client,
+            servers,
         }
     }
 
     pub(crate) async fn push(&self, entries: &[Entry]) -> Result<Vec<JobId>, QueueError> {
         let keys = &self.keys;
-        let mut push = scripts::PUSH.prepare_invoke();
-        push.key(&keys.lanes)
-            .key(&keys.scheduled)
-            .key(&keys.leased)
-            .key(&keys.epoch)
-            .key(&keys.sequence);
+        let mut push = scripts::PUSH.on(keys.lanes.iter().chain([
+            &keys.scheduled,
+            &keys.leased,
+            &keys.epoch,
+            &keys.sequence,
+        ]));
         push.arg(&keys.wake).arg(draw_epoch());
         for entry in entries {
             push.arg(entry.job.to_string())
@@ -67,22 +74,19 @@ impl Remote {
     }
 
     pub(crate) async fn epoch(&self) -> Result<String, QueueError> {
-        let drawn = draw_epoch();
-        let mut set = redis::cmd("SET");
-        set.arg(&self.keys.epoch).arg(&drawn).arg("NX").arg("GET");
-        let found: Option<String> = self.work.call("read the epoch", Request::Command(&set)).await?;
-        Ok(found.unwrap_or(drawn))
+        let mut epoch = scripts::EPOCH.on([&self.keys.epoch]);
+        epoch.arg(draw_epoch());
+        self.work.call("read the epoch", Request::Script(&epoch)).await
     }
 
     pub(crate) async fn survey(&self) -> Result<Survey, QueueError> {
         let keys = &self.keys;
-        let mut survey = scripts::SURVEY.prepare_invoke();
-        survey
-            .key(&keys.lanes)
-            .key(&keys.scheduled)
-            .key(&keys.leased)
-            .key(&keys.fetched)
-            .key(&keys.paused);
+        let survey = scripts::SURVEY.on(keys.lanes.iter().chain([
+            &keys.scheduled,
+            &keys.leased,
+            &keys.fetched,
+            &keys.paused,
+        ]));
         let (counts, oldest, fetched, paused): ([u64; 6], i64, i64, bool) =
             self.work.call("survey", Request::Script(&survey)).await?;
         let [high, normal, retry, low, scheduled, leased] = counts;
@@ -98,28 +102,28 @@ impl Remote {
     }
 
     pub(crate) async fn set_paused(&self, paused: bool) -> Result<(), QueueError> {
-        let mut pause = scripts::PAUSE.prepare_invoke();
-        pause.key(&self.keys.paused);
+        let mut pause = scripts::PAUSE.on([&self.keys.paused]);
         pause.arg(&self.keys.wake).arg(u8::from(paused));
         self.work.call("pause", Request::Script(&pause)).await
     }
 
     pub(crate) async fn ping(&self) -> Result<(), QueueError> {
-        let ping = redis::cmd("PING");
-        let _pong: String = self.work.call("ping", Request::Command(&ping)).await?;
+        // Not `PING`: of a cluster it asks all nodes, and this is about the one that has the queue.
+        let mut exists = redis::cmd("EXISTS");
+        exists.arg(&self.keys.epoch);
+        let _there: bool = self.work.call("answer", Request::Command(&exists)).await?;
         Ok(())
     }
 
     pub(crate) async fn fetch(&self, at_most: usize) -> Result<Grant, QueueError> {
         let keys = &self.keys;
-        let mut fetch = scripts::FETCH.prepare_invoke();
-        fetch
-            .key(&keys.lanes)
-            .key(&keys.leased)
-            .key(&keys.grants)
-            .key(&keys.sequence)
-            .key(&keys.fetched)
-            .key(&keys.paused);
+        let mut fetch = scripts::FETCH.on(keys.lanes.iter().chain([
+            &keys.leased,
+            &keys.grants,
+            &keys.sequence,
+            &keys.fetched,
+            &keys.paused,
+        ]));
         fetch.arg(at_most.min(STEP)).arg(millis(self.lease));
         // As bytes: what others put here need not be text, and must not keep us from the ids beside it.
         let (number, members): (u64, Vec<Vec<u8>>) = self.work.call("fetch", Request::Script(&fetch)).await?;
@@ -151,12 +155,12 @@ impl Remote {
 
     pub(crate) async fn acknowledge(&self, endings: &[Ending]) -> Result<(), QueueError> {
         let keys = &self.keys;
-        let mut ack = scripts::ACKNOWLEDGE.prepare_invoke();
-        ack.key(&keys.lanes)
-            .key(&keys.scheduled)
-            .key(&keys.leased)
-            .key(&keys.grants)
-            .key(&keys.sequence);
+        let mut ack = scripts::ACKNOWLEDGE.on(keys.lanes.iter().chain([
+            &keys.scheduled,
+            &keys.leased,
+            &keys.grants,
+            &keys.sequence,
+        ]));
         ack.arg(&keys.wake).arg(number(Lane::Retry));
         for ending in endings {
             ack.arg(ending.job.to_string()).arg(ending.grant);
@@ -178,8 +182,7 @@ impl Remote {
 
     pub(crate) async fn promote(&self) -> Result<Promoted, QueueError> {
         let keys = &self.keys;
-        let mut promote = scripts::PROMOTE.prepare_invoke();
-        promote.key(&keys.lanes).key(&keys.scheduled).key(&keys.sequence);
+        let mut promote = scripts::PROMOTE.on(keys.lanes.iter().chain([&keys.scheduled, &keys.sequence]));
         promote.arg(&keys.wake).arg(STEP);
         let (moved, next): (usize, i64) = self.keep.call("promote", Request::Script(&promote)).await?;
         Ok(Promoted {
@@ -190,12 +193,7 @@ impl Remote {
 
     pub(crate) async fn recover(&self) -> Result<bool, QueueError> {
         let keys = &self.keys;
-        let mut recover = scripts::RECOVER.prepare_invoke();
-        recover
-            .key(&keys.leased)
-            .key(&keys.grants)
-            .key(&keys.lanes[0])
-            .key(&keys.sequence);
+        let mut recover = scripts::RECOVER.on([&keys.leased, &keys.grants, &keys.lanes[0], &keys.sequence]);
         recover.arg(&keys.wake).arg(STEP);
         let (moved, more): (u64, bool) = self.keep.call("recover", Request::Script(&recover)).await?;
         if moved > 0 {
@@ -205,14 +203,14 @@ impl Remote {
     }
 
     pub(crate) async fn renew(&self, grants: &[u64]) -> Result<Vec<u64>, QueueError> {
-        let mut renew = scripts::RENEW.prepare_invoke();
-        renew.key(&self.keys.grants).arg(millis(self.lease)).arg(grants);
+        let mut renew = scripts::RENEW.on([&self.keys.grants]);
+        renew.arg(millis(self.lease)).arg(grants);
         self.keep.call("renew", Request::Script(&renew)).await
     }
 
     /// Wakes idle workers when others push. Runs for ever.
     pub(crate) async fn listen(&self, wake: &Notify) {
-        listener::listen(&self.client, &self.keys.wake, &self.health, wake).await;
+        listener::listen(&self.servers, &self.keys.wake, &self.health, wake).await;
     }
 }
 

@@ -1,12 +1,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
+use redis::{ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
+use super::connection::Connection;
 use super::health::Health;
+use super::scripts::Call;
+use super::servers::Servers;
 use crate::QueueError;
 
 /// How long a call may take, connecting included.
@@ -17,28 +19,28 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
 /// `ConnectionManager` does less here: it keeps a connection after a time-out or a `READONLY`, so one to a host that
 /// vanished or was demoted is never replaced, and while it connects its callers wait for all its retries.
 pub(crate) struct Link {
-    client: redis::Client,
+    servers: Arc<Servers>,
     health: Arc<Health>,
     current: Mutex<Current>,
 }
 
 #[derive(Default)]
 struct Current {
-    connection: Option<MultiplexedConnection>,
+    connection: Option<Connection>,
     /// How many connections there have been.
     number: u64,
 }
 
 /// What is asked of the server.
 pub(crate) enum Request<'a> {
-    Script(&'a redis::ScriptInvocation<'a>),
+    Script(&'a Call),
     Command(&'a redis::Cmd),
 }
 
 impl Link {
-    pub(crate) fn new(client: redis::Client, health: Arc<Health>) -> Self {
+    pub(crate) fn new(servers: Arc<Servers>, health: Arc<Health>) -> Self {
         Self {
-            client,
+            servers,
             health,
             current: Mutex::default(),
         }
@@ -64,12 +66,13 @@ impl Link {
                 self.health.succeeded(Instant::now());
                 return Ok(value);
             }
-            Ok(Err(source)) if !is_outage(&source) => {
-                let error = QueueError::Refused { operation, source };
-                self.health.refused(&error, Instant::now());
-                return Err(error);
-            }
-            Ok(Err(source)) => QueueError::Unavailable(source),
+            Ok(Err(source)) => match self.servers.judge(operation, source) {
+                error @ QueueError::Refused { .. } => {
+                    self.health.refused(&error, Instant::now());
+                    return Err(error);
+                }
+                error => error,
+            },
             Err(_) => QueueError::Timeout(TIMEOUT),
         };
         if let Some(number) = used {
@@ -79,19 +82,13 @@ impl Link {
         Err(error)
     }
 
-    async fn connection(&self) -> RedisResult<(u64, MultiplexedConnection)> {
+    async fn connection(&self) -> RedisResult<(u64, Connection)> {
         let mut current = self.current.lock().await;
         if let Some(connection) = &current.connection {
             return Ok((current.number, connection.clone()));
         }
         // Time is kept by `send`, over connecting and asking together.
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(None)
-            .set_response_timeout(None);
-        let connection = self
-            .client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await?;
+        let connection = self.servers.connect().await?;
         current.number += 1;
         current.connection = Some(connection.clone());
         Ok((current.number, connection))
@@ -107,10 +104,15 @@ impl Link {
 }
 
 impl Request<'_> {
-    async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
+    async fn send(&self, connection: &mut Connection) -> RedisResult<Value> {
         match self {
-            Self::Script(script) => script.invoke_async(connection).await,
-            Self::Command(command) => command.query_async(connection).await,
+            Self::Command(command) => connection.ask(command).await,
+            Self::Script(call) => match connection.ask(call.by_name()).await {
+                Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                    connection.ask(&call.by_text()).await
+                }
+                outcome => outcome,
+            },
         }
     }
 }
@@ -119,6 +121,10 @@ impl Request<'_> {
 pub(crate) fn is_outage(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Io | ErrorKind::Parse | ErrorKind::AuthenticationFailed => true,
+        // No sentinel is of use, or no node of the cluster.
+        ErrorKind::MasterNameNotFoundBySentinel
+        | ErrorKind::EmptySentinelList
+        | ErrorKind::ClusterConnectionNotFound => true,
         ErrorKind::Server(kind) => matches!(
             kind,
             ServerErrorKind::BusyLoading
@@ -126,6 +132,9 @@ pub(crate) fn is_outage(error: &RedisError) -> bool {
                 | ServerErrorKind::MasterDown
                 | ServerErrorKind::ClusterDown
                 | ServerErrorKind::TryAgain
+                // The client of a cluster follows these, until it gives up.
+                | ServerErrorKind::Moved
+                | ServerErrorKind::Ask
         ),
         // A script of somebody else holds the server up; or the server has a password that the connection
         // did not give, and takes nothing more from it.
@@ -144,6 +153,9 @@ mod tests {
         assert!(is_outage(&said(ServerErrorKind::ReadOnly)));
         assert!(is_outage(&said(ServerErrorKind::BusyLoading)));
         assert!(is_outage(&said(ServerErrorKind::MasterDown)));
+        assert!(is_outage(&said(ServerErrorKind::ClusterDown)));
+        assert!(is_outage(&said(ServerErrorKind::TryAgain)));
+        assert!(is_outage(&said(ServerErrorKind::Moved)));
         assert!(!is_outage(&said(ServerErrorKind::ResponseError)));
         assert!(!is_outage(&said(ServerErrorKind::NoPerm)));
         assert!(is_outage(&RedisError::from(std::io::Error::other("reset"))));

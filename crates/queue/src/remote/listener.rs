@@ -7,7 +7,8 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::health::{Health, wait};
-use super::link::{TIMEOUT, is_outage};
+use super::link::TIMEOUT;
+use super::servers::Servers;
 use crate::QueueError;
 
 /// How long the channel may be silent before the connection is asked whether it is still there.
@@ -16,21 +17,20 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// Wakes whoever waits on `wake` at each message of `channel`, for ever.
 ///
 /// A message that is missed costs an idle worker at most the time until it looks by itself.
-pub(crate) async fn listen(client: &redis::Client, channel: &str, health: &Health, wake: &Notify) {
+pub(crate) async fn listen(servers: &Servers, channel: &str, health: &Health, wake: &Notify) {
     let mut failures = 0;
     loop {
-        match timeout(TIMEOUT, subscribe(client, channel)).await {
+        match timeout(TIMEOUT, subscribe(servers, channel)).await {
             Ok(Ok((sink, stream))) => {
                 failures = 0;
                 // What was said while nobody listened.
                 wake.notify_waiters();
                 relay(sink, stream, wake).await;
             }
-            Ok(Err(source)) if !is_outage(&source) => {
-                let operation = "subscribe";
-                health.refused(&QueueError::Refused { operation, source }, Instant::now());
-            }
-            Ok(Err(error)) => health.failed(&QueueError::Unavailable(error), Instant::now(), rand::random()),
+            Ok(Err(source)) => match servers.judge("subscribe", source) {
+                error @ QueueError::Refused { .. } => health.refused(&error, Instant::now()),
+                error => health.failed(&error, Instant::now(), rand::random()),
+            },
             Err(_) => health.failed(&QueueError::Timeout(TIMEOUT), Instant::now(), rand::random()),
         }
         failures += 1;
@@ -38,8 +38,8 @@ pub(crate) async fn listen(client: &redis::Client, channel: &str, health: &Healt
     }
 }
 
-async fn subscribe(client: &redis::Client, channel: &str) -> RedisResult<(PubSubSink, PubSubStream)> {
-    let mut subscription = client.get_async_pubsub().await?;
+async fn subscribe(servers: &Servers, channel: &str) -> RedisResult<(PubSubSink, PubSubStream)> {
+    let mut subscription = servers.messages().await?;
     subscription.subscribe(channel).await?;
     Ok(subscription.split())
 }

@@ -212,7 +212,7 @@ async fn a_connection_to_a_demoted_server_is_not_kept() {
 async fn connections_of_ours(server: &Server) -> usize {
     let list = server.ask("CLIENT", &["LIST", "TYPE", "normal"]).await.unwrap();
     let list: String = redis::from_redis_value(list).unwrap();
-    list.lines().filter(|line| line.contains("cmd=evalsha")).count()
+    list.lines().filter(|line| line.contains("cmd=eval")).count()
 }
 
 #[tokio::test]
