@@ -5,11 +5,12 @@
 
 use posthaste_jobs::chain;
 use std::pin::pin;
+use std::sync::Arc;
 
-use posthaste_ingress::Ingress;
+use posthaste_ingress::{Duty, Ingress, Probes};
 use posthaste_queue::Queue;
 use posthaste_store::Ledger;
-use posthaste_workers::{Quarantine, Workers};
+use posthaste_workers::{Progress, Quarantine, Workers};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -33,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) queues: Vec<posthaste_jobs::Queue>,
     /// In place of `workers.concurrency`.
     pub(crate) concurrency: Option<usize>,
+    /// In place of `workers.listen`.
+    pub(crate) probes: Option<String>,
 }
 
 /// What a process is for.
@@ -73,10 +76,13 @@ pub(crate) async fn run(plan: Plan, settings: Settings) -> Result<(), Failure> {
     let config = plan.configure(&settings)?;
     let _log = telemetry::start(&config.log, settings.environment())?;
     let live = Live::new(&config)?;
-    let listener = if plan.role.has_ingress() {
-        Some(bind(&config.http.listen).await?)
-    } else {
-        None
+    let listener = match plan.role.has_ingress() {
+        true => Some(bind("http.listen", &config.http.listen).await?),
+        false => None,
+    };
+    let probes = match &config.workers.listen {
+        Some(address) if plan.role.has_workers() => Some(bind("workers.listen", address).await?),
+        _ => None,
     };
     let ledger = ledger::open(&config, &settings).await?;
     let queue = Queue::open(&config.queue.for_room(), posthaste_jobs::Queue::Webhooks)
@@ -110,10 +116,14 @@ pub(crate) async fn run(plan: Plan, settings: Settings) -> Result<(), Failure> {
         queue,
         live,
         shutdown,
+        progress: Progress::default(),
     };
     let mut rooms = JoinSet::new();
     if let Some(listener) = listener {
-        house.open_ingress(listener, &mut rooms);
+        house.open_ingress(listener, plan.role, &mut rooms);
+    }
+    if let Some(listener) = probes {
+        house.open_probes(listener, &mut rooms);
     }
     if plan.role.has_workers() {
         house.open_workers(&plan.queues, &mut rooms);
@@ -147,6 +157,9 @@ impl Plan {
                 .validate()
                 .map_err(|error| Failure::usage(format!("--concurrency: {}", chain(&error))))?;
         }
+        if let Some(address) = &self.probes {
+            config.workers.listen = Some(address.clone());
+        }
         if config.queue.is_local() && self.role != Role::Up {
             let role = self.role.name();
             return Err(Failure::usage(format!(
@@ -166,21 +179,44 @@ struct House {
     queue: Queue,
     live: Live,
     shutdown: Shutdown,
+    progress: Progress,
 }
 
 impl House {
-    fn open_ingress(&self, listener: TcpListener, rooms: &mut JoinSet<()>) {
+    fn open_ingress(&self, listener: TcpListener, role: Role, rooms: &mut JoinSet<()>) {
         let ingress = Ingress {
             config: self.config.http.clone(),
             catalog: self.live.catalog(),
             ledger: self.ledger.clone(),
             queue: self.queue.clone(),
             clock: clock::system(),
+            duty: match role.has_workers() {
+                true => self.work(),
+                false => Duty::Accept,
+            },
         };
         if let Ok(address) = listener.local_addr() {
             info!(%address, "listening on {address}");
         }
         rooms.spawn(ingress.serve(listener, self.shutdown.soft.clone(), self.shutdown.hard.clone()));
+    }
+
+    fn open_probes(&self, listener: TcpListener, rooms: &mut JoinSet<()>) {
+        let probes = Probes {
+            config: self.config.http.clone(),
+            ledger: self.ledger.clone(),
+            queue: self.queue.clone(),
+            duty: self.work(),
+        };
+        if let Ok(address) = listener.local_addr() {
+            info!(%address, "answering /healthz and /readyz on {address}");
+        }
+        rooms.spawn(probes.serve(listener, self.shutdown.soft.clone(), self.shutdown.hard.clone()));
+    }
+
+    fn work(&self) -> Duty {
+        let progress = self.progress.clone();
+        Duty::Work(Arc::new(move || progress.stuck()))
     }
 
     /// Shares the queue with the ingress, if there is one: what it pushes is what these workers fetch.
@@ -195,6 +231,7 @@ impl House {
                 policies: self.live.policies(),
                 clock: clock::system(),
                 quarantine: quarantine.clone(),
+                progress: self.progress.clone(),
                 config: self.config.workers.clone(),
             };
             rooms.spawn(workers.run(self.shutdown.soft.clone(), self.shutdown.hard.clone()));
@@ -220,10 +257,11 @@ async fn wait_for(mut rooms: JoinSet<()>, shutdown: &Shutdown) -> Result<(), Fai
     ending
 }
 
-async fn bind(address: &str) -> Result<TcpListener, Failure> {
+async fn bind(key: &str, address: &str) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).await.map_err(|error| {
-        Failure::failed(format!("http.listen: cannot listen on {address}: {error}"))
-            .hint("POSTHASTE__HTTP__LISTEN=127.0.0.1:0 posthaste up")
+        let variable = key.to_uppercase().replace('.', "__");
+        Failure::failed(format!("{key}: cannot listen on {address}: {error}"))
+            .hint(format!("POSTHASTE__{variable}=127.0.0.1:0 posthaste up"))
     })
 }
 

@@ -1,7 +1,7 @@
 use std::error::Error;
 use std::pin::Pin;
 
-use posthaste_queue::{Entry, Queue};
+use posthaste_queue::{Entry, Probe, Queue};
 use posthaste_store::{Accepted, Ledger, LedgerError, NewEvent};
 
 /// A future that answers once and can be sent between threads.
@@ -20,8 +20,8 @@ pub(crate) trait Downstream: Send + Sync + 'static {
     fn push<'a>(&'a self, entries: &'a [Entry]) -> Answer<'a, Result<(), QueueTrouble>>;
     /// Asks whether events can be accepted.
     fn check_ledger(&self) -> Answer<'_, Result<(), LedgerError>>;
-    /// Asks whether jobs can be pushed.
-    fn check_queue(&self) -> Answer<'_, Result<(), QueueTrouble>>;
+    /// Asks whether jobs can be pushed, and whether anybody takes them.
+    fn check_queue(&self) -> Answer<'_, Result<Probe, QueueTrouble>>;
 }
 
 /// The ledger and the queue.
@@ -46,10 +46,7 @@ impl Downstream for Stores {
         Box::pin(self.ledger.check())
     }
 
-    fn check_queue(&self) -> Answer<'_, Result<(), QueueTrouble>> {
-        Box::pin(async {
-            self.queue.epoch().await?;
-            Ok(())
-        })
+    fn check_queue(&self) -> Answer<'_, Result<Probe, QueueTrouble>> {
+        Box::pin(async { Ok(self.queue.probe().await?) })
     }
 }

@@ -12,8 +12,10 @@ mod config;
 mod connection;
 mod downstream;
 mod identity;
+mod ingress;
 mod json;
 mod pattern;
+mod probes;
 mod problem;
 mod pusher;
 mod readiness;
@@ -31,10 +33,12 @@ mod webhook;
 
 pub use catalog::{Catalog, InvalidCatalog};
 pub use config::Config;
+pub use ingress::Ingress;
+pub use probes::Probes;
+pub use readiness::{Duty, Stuck};
 pub use route::RouteConfig;
 pub use scheme::{
     Encoding, HeaderField, HmacAlgorithm, HmacScheme, InvalidHeaderField, InvalidSecret, Refusal, Scheme,
     Verifier,
 };
-pub use server::Ingress;
 pub use source::SourceConfig;

@@ -1,17 +1,18 @@
 //! Counts what is refused, and tells the log without flooding it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use posthaste_jobs::chain;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::warn;
 
 /// How often a source may have a line.
-pub(crate) const LINE_EVERY: Duration = Duration::from_secs(1);
+const LINE_EVERY: Duration = Duration::from_secs(1);
 
 /// Refused requests by source and cause.
 ///
@@ -61,6 +62,16 @@ impl Rejections {
             error = error.map(chain),
             "refused a request to source {source:?}"
         );
+    }
+
+    /// Logs once a second what was counted meanwhile.
+    pub(crate) async fn flush_for_ever(&self) -> Infallible {
+        let mut ticks = interval(LINE_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.flush();
+        }
     }
 
     /// Logs what was counted and not yet said.

@@ -26,25 +26,33 @@ pub(crate) struct Shared {
     pub(crate) budget: Arc<Budget>,
     pub(crate) pusher: Pusher,
     pub(crate) rejections: Arc<Rejections>,
-    pub(crate) readiness: Readiness,
+    pub(crate) readiness: Arc<Readiness>,
 }
 
 /// Who sent a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client(pub(crate) SocketAddr);
 
-/// Makes the routes.
+/// Makes the routes of the ingress.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
+    let readiness = Arc::clone(&shared.readiness);
     Router::new()
         .route("/webhooks/{source}", any(webhook::receive))
+        .with_state(shared)
+        .merge(probes(readiness))
+}
+
+/// Makes the routes that tell how the process is.
+pub(crate) fn probes(readiness: Arc<Readiness>) -> Router {
+    Router::new()
         .route("/healthz", get(async || "ok\n").fallback(get_only))
         .route("/readyz", get(ready).fallback(get_only))
         .fallback(not_found)
-        .with_state(shared)
+        .with_state(readiness)
 }
 
-async fn ready(State(shared): State<Arc<Shared>>) -> Response {
-    shared.readiness.answer().await
+async fn ready(State(readiness): State<Arc<Readiness>>) -> Response {
+    readiness.answer().await
 }
 
 async fn get_only() -> Response {

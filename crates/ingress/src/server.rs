@@ -14,26 +14,17 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use posthaste_jobs::Clock;
-use posthaste_queue::Queue;
-use posthaste_store::Ledger;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 use tracing::{debug, warn};
 
-use crate::body::Budget;
+use crate::Config;
 use crate::connection::Connection;
-use crate::downstream::{Downstream, Stores};
-use crate::pusher::{Pusher, push_all};
-use crate::readiness::Readiness;
-use crate::rejections::{LINE_EVERY, Rejections};
 use crate::request_id::{X_REQUEST_ID, request_id};
-use crate::router::{Client, Shared, router};
-use crate::{Catalog, Config};
+use crate::router::Client;
 
 /// Room that the parser has beyond `http.max_headers`, so that headers somewhat over the limit get a
 /// problem document. Beyond that the answer is a bare 431.
@@ -42,79 +33,27 @@ const HEADROOM: usize = 64 * 1024;
 /// and the next try would fail at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The HTTP server of the ingress, with all that it needs.
-pub struct Ingress {
-    /// Section `[http]`.
-    pub config: Config,
-    /// Sources and routes; each request sees the latest.
-    pub catalog: watch::Receiver<Arc<Catalog>>,
-    /// Where events are committed.
-    pub ledger: Ledger,
-    /// Where their jobs are pushed.
-    pub queue: Queue,
-    /// What time it is.
-    pub clock: Clock,
-}
-
-impl Ingress {
-    /// Serves until `soft`, then finishes the requests under way, until `hard` at the latest.
-    ///
-    /// When it returns, no connection is open and no task is left.
-    pub async fn serve(self, listener: TcpListener, soft: CancellationToken, hard: CancellationToken) {
-        let stores = Stores {
-            ledger: self.ledger,
-            queue: self.queue,
-        };
-        let server = Server::new(self.config, self.catalog, self.clock, Arc::new(stores));
-        server.run(listener, soft, hard).await;
-    }
-}
-
+/// Takes connections and has a router answer their requests.
 pub(crate) struct Server {
     http: http1::Builder,
     read_timeout: Duration,
     router: Router,
-    rejections: Arc<Rejections>,
-    tasks: TaskTracker,
-    pushing: tokio::task::JoinHandle<()>,
+    connections: TaskTracker,
 }
 
 impl Server {
-    pub(crate) fn new(
-        config: Config,
-        catalog: watch::Receiver<Arc<Catalog>>,
-        clock: Clock,
-        downstream: Arc<dyn Downstream>,
-    ) -> Self {
-        let tasks = TaskTracker::new();
-        let (pusher, accepted) = Pusher::new();
-        let pushing = tasks.spawn(push_all(Arc::clone(&downstream), accepted));
-        let rejections = Arc::new(Rejections::default());
-        let read_timeout = config.read_timeout.0;
-        let http = http(&config);
-        let router = router(Arc::new(Shared {
-            budget: Budget::new(config.max_body_in_flight.as_u64()),
-            config,
-            catalog,
-            clock,
-            readiness: Readiness::new(Arc::clone(&downstream)),
-            downstream,
-            pusher,
-            rejections: Arc::clone(&rejections),
-        }));
+    pub(crate) fn new(config: &Config, router: Router) -> Self {
         Self {
-            http,
-            read_timeout,
+            http: http(config),
+            read_timeout: config.read_timeout.0,
             router,
-            rejections,
-            tasks,
-            pushing,
+            connections: TaskTracker::new(),
         }
     }
 
+    /// Serves until `soft`, then finishes the requests under way, until `hard` at the latest. When it returns, no
+    /// connection is open.
     pub(crate) async fn run(self, listener: TcpListener, soft: CancellationToken, hard: CancellationToken) {
-        let mut ticks = interval(LINE_EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
@@ -124,11 +63,11 @@ impl Server {
                     Ok((stream, client)) => self.spawn(stream, client, soft.clone(), hard.clone()),
                     Err(error) => pause_after(error).await,
                 },
-                _ = ticks.tick() => self.rejections.flush(),
             }
         }
         drop(listener);
-        self.finish(hard).await;
+        self.connections.close();
+        self.connections.wait().await;
     }
 
     fn spawn(&self, stream: TcpStream, client: SocketAddr, soft: CancellationToken, hard: CancellationToken) {
@@ -140,24 +79,12 @@ impl Server {
             self.read_timeout,
             soft,
         );
-        self.tasks.spawn(async move {
+        self.connections.spawn(async move {
             tokio::select! {
                 () = serving => {}
                 () = hard.cancelled() => debug!(client.address = %client, "cut a connection at the end of a stop"),
             }
         });
-    }
-
-    /// Waits for connections, and for the pusher, which ends with the last of them.
-    async fn finish(self, hard: CancellationToken) {
-        drop(self.router);
-        self.tasks.close();
-        tokio::select! {
-            () = self.tasks.wait() => {}
-            () = hard.cancelled() => self.pushing.abort(),
-        }
-        self.tasks.wait().await;
-        self.rejections.flush();
     }
 }
 

@@ -5,8 +5,9 @@
 -- KEYS[6]    leased     zset  id by grant
 -- KEYS[7]    fetched    hash  `at`: when somebody last took something, ms
 -- KEYS[8]    paused     string, there while the queue is paused
--- Returns the counts of the six sets, the age in ms of the oldest that is due and of the last fetch (-1: none), and 1
--- while the queue is paused.
+-- KEYS[9]    grants     zset  grant by deadline, ms
+-- Returns the counts of the six sets, the age in ms of the oldest that is due and of the last fetch (-1: none), 1 while
+-- the queue is paused, and 1 while a lease runs.
 
 local counts = {}
 for key = 1, 6 do
@@ -28,4 +29,5 @@ end
 
 local at = redis.call('HGET', KEYS[7], 'at')
 local fetched = at and math.max(0, now - at) or -1
-return { counts, oldest, fetched, redis.call('EXISTS', KEYS[8]) }
+local held = redis.call('ZCOUNT', KEYS[9], now, '+inf') > 0
+return { counts, oldest, fetched, redis.call('EXISTS', KEYS[8]), held and 1 or 0 }

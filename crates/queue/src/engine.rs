@@ -4,7 +4,7 @@ use posthaste_jobs::JobId;
 
 use crate::local::Local;
 use crate::remote::Remote;
-use crate::{Entry, QueueError, Survey};
+use crate::{Entry, Probe, QueueError, Survey};
 
 /// How many ids one step of an engine touches at most.
 pub(crate) const STEP: usize = 500;
@@ -89,10 +89,13 @@ impl Engine {
         }
     }
 
-    pub(crate) async fn ping(&self) -> Result<(), QueueError> {
+    pub(crate) async fn probe(&self) -> Result<Probe, QueueError> {
         match self {
-            Self::Local(_) => Ok(()),
-            Self::Remote(remote) => remote.ping().await,
+            Self::Local(local) => Ok(Probe {
+                survey: local.survey(),
+                server: None,
+            }),
+            Self::Remote(remote) => remote.probe().await,
         }
     }
 

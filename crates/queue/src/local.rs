@@ -107,6 +107,7 @@ impl Local {
             oldest: oldest.map(|since| now - since),
             fetched: state.fetched_at.map(|at| now - at),
             paused: state.paused,
+            held: state.grants.values().any(|lease| lease.deadline >= now),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::engine::{Engine, STEP, Verdict};
 use crate::held::Held;
 use crate::local::Local;
 use crate::remote::Remote;
-use crate::{Ack, Backend, Config, Depth, Entry, OpenError, QueueError, Survey, Timing};
+use crate::{Ack, Backend, Config, Depth, Entry, OpenError, Probe, QueueError, Survey, Timing};
 
 /// One named queue. Cheap to clone.
 #[derive(Clone)]
@@ -139,13 +139,14 @@ impl Queue {
         self.inner.engine.set_paused(paused).await
     }
 
-    /// Finds out whether the queue can be reached. While it is known to be away this fails at once.
+    /// Finds out whether the queue can do its work, by writing a trifle: a Redis that hangs, is full or has become a replica
+    /// may still answer. While it is known to be away this fails at once.
     ///
     /// # Errors
     ///
-    /// If Redis did not answer.
-    pub async fn ping(&self) -> Result<(), QueueError> {
-        self.inner.engine.ping().await
+    /// If Redis did not take the write within 2 s.
+    pub async fn probe(&self) -> Result<Probe, QueueError> {
+        self.inner.engine.probe().await
     }
 
     /// Promotes due ids, takes back leases that ran out, renews those of this process, wakes idle workers, and delivers

@@ -2,6 +2,7 @@ mod access;
 mod cluster;
 mod connection;
 mod health;
+mod inspector;
 mod keys;
 mod link;
 mod listener;
@@ -18,9 +19,10 @@ use tokio::sync::Notify;
 use tracing::warn;
 
 use crate::engine::{Ending, Grant, Promoted, STEP, Verdict};
-use crate::{Entry, QueueError, Survey};
+use crate::{Entry, Probe, QueueError, Survey};
 
 use health::Health;
+use inspector::Inspector;
 use keys::Keys;
 use link::{Link, Request};
 pub(crate) use servers::Servers;
@@ -34,6 +36,7 @@ pub(crate) struct Remote {
     keys: Keys,
     lease: Duration,
     health: Arc<Health>,
+    inspector: Arc<Inspector>,
     /// For workers: fetch, acknowledge, push.
     work: Link,
     /// For the keeper, so that busy workers do not delay a renewal.
@@ -44,13 +47,16 @@ impl Remote {
     /// Does not connect yet: the first call does.
     pub(crate) fn new(servers: Servers, name: &str, lease: Duration, wake: Arc<Notify>) -> Self {
         let health = Arc::new(Health::new(wake));
-        let servers = Arc::new(servers);
+        let (servers, keys) = (Arc::new(servers), Keys::of(name));
+        let inspector = Arc::new(Inspector::new(Arc::clone(&servers), &keys));
+        let link = || Link::new(Arc::clone(&servers), Arc::clone(&health), Arc::clone(&inspector));
         Self {
-            keys: Keys::of(name),
+            work: link(),
+            keep: link(),
+            keys,
             lease,
-            work: Link::new(Arc::clone(&servers), Arc::clone(&health)),
-            keep: Link::new(Arc::clone(&servers), Arc::clone(&health)),
             health,
+            inspector,
             servers,
         }
     }
@@ -86,8 +92,9 @@ impl Remote {
             &keys.leased,
             &keys.fetched,
             &keys.paused,
+            &keys.grants,
         ]));
-        let (counts, oldest, fetched, paused): ([u64; 6], i64, i64, bool) =
+        let (counts, oldest, fetched, paused, held): ([u64; 6], i64, i64, bool, bool) =
             self.work.call("survey", Request::Script(&survey)).await?;
         let [high, normal, retry, low, scheduled, leased] = counts;
         let age = |millis| u64::try_from(millis).ok().map(Duration::from_millis);
@@ -98,6 +105,7 @@ impl Remote {
             oldest: age(oldest),
             fetched: age(fetched),
             paused,
+            held,
         })
     }
 
@@ -107,12 +115,17 @@ impl Remote {
         self.work.call("pause", Request::Script(&pause)).await
     }
 
-    pub(crate) async fn ping(&self) -> Result<(), QueueError> {
-        // Not `PING`: of a cluster it asks all nodes, and this is about the one that has the queue.
-        let mut exists = redis::cmd("EXISTS");
-        exists.arg(&self.keys.epoch);
-        let _there: bool = self.work.call("answer", Request::Command(&exists)).await?;
-        Ok(())
+    pub(crate) async fn probe(&self) -> Result<Probe, QueueError> {
+        if self.inspector.last().is_some_and(|last| last.evicts()) {
+            // Somebody may have mended it.
+            self.work.renew().await;
+        }
+        let probe = scripts::PROBE.on([&self.keys.fetched]);
+        let () = self.work.call("take a write", Request::Script(&probe)).await?;
+        Ok(Probe {
+            survey: self.survey().await?,
+            server: self.inspector.last(),
+        })
     }
 
     pub(crate) async fn fetch(&self, at_most: usize) -> Result<Grant, QueueError> {

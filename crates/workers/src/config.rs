@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
+    /// Address and port where a process tells how it is, at `/healthz` and `/readyz`; nowhere when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
     /// Jobs that a process runs at once, per queue; at least 1.
     pub concurrency: usize,
     /// How long a stop waits for what runs before it is given back.
@@ -14,6 +17,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            listen: None,
             concurrency: 256,
             grace: Span::from_secs(30),
         }

@@ -12,7 +12,7 @@ use tracing::{debug, error, info, warn};
 use crate::delivery;
 use crate::failure::{Failure, Success};
 use crate::keeper::{Keeper, LEASE};
-use crate::outage::Outage;
+use crate::progress::Progress;
 use crate::quarantine::Quarantine;
 use crate::workers::Policies;
 
@@ -31,8 +31,7 @@ pub struct Desk {
     pub(crate) worker: Arc<str>,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) quarantine: Quarantine,
-    /// Whether the ledger is there, as all jobs of the process see it.
-    pub(crate) outage: Arc<Outage>,
+    pub(crate) progress: Progress,
     /// Cancelled when what runs has to be given back at once.
     pub(crate) abandon: CancellationToken,
 }
@@ -64,7 +63,7 @@ impl Desk {
     async fn work_on(&self, id: JobId, company: Company) -> Option<Ack> {
         let claim = self.ledger.claim(id, &self.worker, LEASE, company).await;
         if claim.is_ok() {
-            self.outage.over();
+            self.progress.ledger.over();
         }
         Some(match claim {
             Ok(Claim::Started(job)) => self.run(*job).await,
@@ -86,9 +85,11 @@ impl Desk {
                 error!(job.id = %id, error = chain(&error), "the ledger refused a claim");
                 Ack::Again(REFUSED)
             }
-            Err(error @ LedgerError::Unavailable(_)) => {
-                Ack::Again(self.outage.failed(Instant::now(), &error, rand::random()))
-            }
+            Err(error @ LedgerError::Unavailable(_)) => Ack::Again(self.progress.ledger.failed(
+                Instant::now(),
+                &error,
+                rand::random(),
+            )),
         })
     }
 
@@ -194,11 +195,16 @@ impl Desk {
         loop {
             match self.ledger.settle(settlement.clone()).await {
                 Ok(settled) => {
-                    self.outage.over();
+                    self.progress.ledger.over();
                     return settled;
                 }
                 Err(error @ LedgerError::Unavailable(_)) => {
-                    tokio::time::sleep(self.outage.failed(Instant::now(), &error, rand::random())).await;
+                    tokio::time::sleep(
+                        self.progress
+                            .ledger
+                            .failed(Instant::now(), &error, rand::random()),
+                    )
+                    .await;
                 }
                 Err(error @ LedgerError::Refused(_)) => {
                     let id = settlement.lease.job;

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::desk::Desk;
 use crate::keeper::Keeper;
-use crate::outage::Outage;
+use crate::progress::Progress;
 use crate::quarantine::Quarantine;
 
 pub(crate) const NAME: posthaste_jobs::Queue = posthaste_jobs::Queue::Webhooks;
@@ -135,7 +135,7 @@ impl House {
             worker: "desk".into(),
             keeper: Arc::new(Keeper::default()),
             quarantine: Quarantine::default(),
-            outage: Arc::new(Outage::new("worker")),
+            progress: Progress::default(),
             abandon: CancellationToken::new(),
         }
     }

@@ -17,6 +17,7 @@ mod house;
 mod keeper;
 mod outage;
 mod pauser;
+mod progress;
 mod quarantine;
 mod relay;
 mod rescuer;
@@ -25,5 +26,6 @@ mod workers;
 
 pub use config::{Config, InvalidConfig};
 pub use desk::Desk;
+pub use progress::Progress;
 pub use quarantine::Quarantine;
 pub use workers::{Policies, Workers};

@@ -1,6 +1,6 @@
 use posthaste_jobs::chain;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -22,6 +22,8 @@ pub(crate) struct Outage {
 #[derive(Debug, Default)]
 struct Failures {
     count: u32,
+    /// When the first was.
+    since: Option<Instant>,
     /// The wait of the last that counted. Whatever fails within it failed with it.
     wait: Option<(Instant, Duration)>,
 }
@@ -39,7 +41,7 @@ impl Outage {
     /// Notes that it answered.
     pub(crate) fn over(&self) {
         if self.away.load(Ordering::Relaxed) && self.away.swap(false, Ordering::Relaxed) {
-            let failures = std::mem::take(&mut *self.failures.lock().unwrap_or_else(PoisonError::into_inner));
+            let failures = std::mem::take(&mut *self.lock());
             info!(
                 role = self.what,
                 failures = failures.count,
@@ -51,7 +53,8 @@ impl Outage {
     /// Notes a failure at `now` and returns how long to wait: doubling from 100 ms to 5 s, half of it left to
     /// `chance`.
     pub(crate) fn failed(&self, now: Instant, error: &dyn std::error::Error, chance: f64) -> Duration {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = self.lock();
+        failures.since.get_or_insert(now);
         if !self.away.swap(true, Ordering::Relaxed) {
             warn!(
                 role = self.what,
@@ -71,6 +74,15 @@ impl Outage {
             }
         };
         longest.mul_f64(0.5 + 0.5 * chance)
+    }
+
+    /// Tells for how long it has been away.
+    pub(crate) fn lasting(&self, now: Instant) -> Option<Duration> {
+        Some(now.saturating_duration_since(self.lock().since?))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Failures> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -95,6 +107,21 @@ mod tests {
 
         assert_eq!(waits, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
         assert_eq!(outage.failed(now, &error, 1.0).as_millis(), 100);
+    }
+
+    #[test]
+    fn an_outage_lasts_from_its_first_failure_to_its_end() {
+        let outage = Outage::new("test");
+        let error = std::io::Error::other("away");
+        let (began, later) = (Instant::now(), Instant::now() + Duration::from_secs(12));
+        assert_eq!(outage.lasting(later), None);
+
+        outage.failed(began, &error, 1.0);
+        outage.failed(began + Duration::from_secs(7), &error, 1.0);
+
+        assert_eq!(outage.lasting(later), Some(later - began));
+        outage.over();
+        assert_eq!(outage.lasting(later), None);
     }
 
     #[test]

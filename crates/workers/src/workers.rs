@@ -20,8 +20,8 @@ use tracing::{error, info};
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::keeper::Keeper;
-use crate::outage::Outage;
 use crate::pauser::Pauser;
+use crate::progress::Progress;
 use crate::quarantine::Quarantine;
 use crate::{relay, rescuer, sweeper};
 
@@ -52,6 +52,8 @@ pub struct Workers {
     pub clock: Clock,
     /// Where jobs wait that may take this process down with them.
     pub quarantine: Quarantine,
+    /// Where it is told whether they get on.
+    pub progress: Progress,
     /// Numbers.
     pub config: Config,
 }
@@ -72,7 +74,7 @@ impl Workers {
             worker: Arc::clone(&worker),
             keeper: Arc::clone(&keeper),
             quarantine: self.quarantine.clone(),
-            outage: Arc::new(Outage::new("worker")),
+            progress: self.progress.clone(),
             abandon: abandon.clone(),
         });
 

@@ -188,16 +188,29 @@ async fn queue(config: &Config) -> Finding {
         Ok(queue) => queue,
         Err(error) => return Finding::new(Level::Failed, "queue", chain(&error)).hint("correct queue.url"),
     };
-    match tokio::time::timeout(PATIENCE, queue.epoch()).await {
-        Ok(Ok(_)) if config.queue.is_local() => Finding::new(
+    let probe = match tokio::time::timeout(PATIENCE, queue.probe()).await {
+        Ok(Ok(probe)) => probe,
+        Ok(Err(error)) => {
+            let finding = Finding::new(Level::Failed, "queue", format!("{engine}: {}", chain(&error)));
+            return match error.is_mistake() {
+                true => finding,
+                false => finding.hint("see that it runs, and that queue.url is right"),
+            };
+        }
+        Err(_) => return late("queue", engine),
+    };
+    match probe.server {
+        None => Finding::new(
             Level::Ok,
             "queue",
             "local: inside the process, for `posthaste up`",
         ),
-        Ok(Ok(_)) => Finding::new(Level::Ok, "queue", format!("{engine}: it answers")),
-        Ok(Err(error)) => Finding::new(Level::Failed, "queue", format!("{engine}: {}", chain(&error)))
-            .hint("see that it runs, and that queue.url is right"),
-        Err(_) => late("queue", engine),
+        Some(server) if server.evicts() => {
+            let message = format!("{engine}: it throws jobs out when its memory is full: {server}");
+            Finding::new(Level::Failed, "queue", message)
+                .hint("redis-cli CONFIG SET maxmemory-policy noeviction")
+        }
+        Some(server) => Finding::new(Level::Ok, "queue", format!("{engine}: it takes writes: {server}")),
     }
 }
 

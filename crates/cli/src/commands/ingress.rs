@@ -9,6 +9,7 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
             role: Role::Ingress,
             queues: Vec::new(),
             concurrency: None,
+            probes: None,
         },
         settings,
     )

@@ -11,6 +11,7 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
             role: Role::Up,
             queues: Queue::ALL.to_vec(),
             concurrency: None,
+            probes: None,
         },
         settings,
     )

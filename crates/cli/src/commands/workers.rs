@@ -14,6 +14,9 @@ pub(crate) struct Args {
     /// Jobs at once, per queue, in place of workers.concurrency
     #[arg(long, value_name = "N")]
     concurrency: Option<usize>,
+    /// Where to answer /healthz and /readyz, in place of workers.listen
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
 }
 
 /// Runs workers alone.
@@ -23,6 +26,7 @@ pub(crate) async fn run(args: Args, settings: Settings) -> Result<(), Failure> {
             role: Role::Workers,
             queues: chosen(args.queues),
             concurrency: args.concurrency,
+            probes: args.listen,
         },
         settings,
     )

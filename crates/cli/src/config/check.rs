@@ -50,6 +50,9 @@ pub(super) fn problems(
             let InvalidConfig::Concurrency(_) = error;
             findings.add(&top.key("workers").key("concurrency"), chain(&error));
         }
+        if let Some(address) = &config.workers.listen {
+            findings.listen(address, &top.key("workers").key("listen"));
+        }
         findings.endpoints(config, &top.key("endpoints"));
         findings.routes(config, &top.key("routes"));
         findings.whole(config, &top.key("routes"));
@@ -122,11 +125,19 @@ impl Findings<'_> {
     fn queue(&mut self, config: &mut Config, path: &Path) {
         let queue = &mut config.queue;
         if self.resolve(&mut queue.url, &path.key("url")) {
-            let known = ["local:", "redis://", "rediss://"];
+            let known = [
+                "local:",
+                "redis://",
+                "rediss://",
+                "redis-sentinel://",
+                "rediss-sentinel://",
+                "redis-cluster://",
+                "rediss-cluster://",
+            ];
             self.url(
                 &queue.url,
                 &known,
-                "local: or redis://HOST:PORT or rediss://HOST:PORT",
+                "local:, redis://HOST:PORT, redis-sentinel://HOST:PORT/MASTER or redis-cluster://HOST:PORT, with rediss for TLS",
                 &path.key("url"),
             );
         }
@@ -144,22 +155,21 @@ impl Findings<'_> {
         self.add_with_hint(path, format!("expected {expected}"), hint);
     }
 
+    fn listen(&mut self, address: &str, path: &Path) {
+        let is_host = |host: &str| !host.is_empty() && !host.contains(char::is_whitespace);
+        let port = address
+            .rsplit_once(':')
+            .filter(|(host, _)| is_host(host))
+            .and_then(|(_, port)| port.parse::<u16>().ok());
+        if port.is_none() {
+            let message = format!("expected an address like \"127.0.0.1:8080\", found {address:?}");
+            self.add(path, message);
+        }
+    }
+
     fn http(&mut self, config: &Config, path: &Path) {
         let http = &config.http;
-        let port = http.listen.rsplit_once(':').and_then(|(host, port)| {
-            if host.is_empty() {
-                None
-            } else {
-                port.parse::<u16>().ok()
-            }
-        });
-        if port.is_none() {
-            let message = format!(
-                "expected an address like \"127.0.0.1:8080\", found {:?}",
-                http.listen
-            );
-            self.add(&path.key("listen"), message);
-        }
+        self.listen(&http.listen, &path.key("listen"));
         for (key, size) in [
             ("max_body", http.max_body),
             ("max_body_in_flight", http.max_body_in_flight),

@@ -74,7 +74,12 @@ impl Queue {
 
     /// Returns the name of the engine, for people and logs.
     pub(crate) fn engine(&self) -> &'static str {
-        if self.is_local() { "local" } else { "redis" }
+        match self.url.expose().split_once(':').map(|(scheme, _)| scheme) {
+            Some("local") => "local",
+            Some("redis-sentinel" | "rediss-sentinel") => "redis-sentinel",
+            Some("redis-cluster" | "rediss-cluster") => "redis-cluster",
+            _ => "redis",
+        }
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use posthaste_ingress::{Catalog, Config as HttpConfig, Ingress, RouteConfig, Scheme, SourceConfig};
+use posthaste_ingress::{Catalog, Config as HttpConfig, Duty, Ingress, RouteConfig, Scheme, SourceConfig};
 use posthaste_jobs::{Clock, Priority, RetryPolicy, Span};
 use posthaste_outbound::{BreakerConfig, EndpointConfig, Endpoints};
 use posthaste_queue::Queue;
 use posthaste_store::Ledger;
-use posthaste_workers::{Quarantine, Workers};
+use posthaste_workers::{Progress, Quarantine, Workers};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -124,6 +124,7 @@ impl House {
             ledger: ledger.clone(),
             queue: queue.clone(),
             clock: Arc::clone(&clock),
+            duty: Duty::Accept,
         };
         let workers = Workers {
             ledger,
@@ -133,6 +134,7 @@ impl House {
             policies: watch::Sender::new(Arc::new(policies)).subscribe(),
             clock,
             quarantine: Quarantine::default(),
+            progress: Progress::default(),
             config: posthaste_workers::Config::default(),
         };
         tracker.spawn(ingress.serve(listener, house.soft.clone(), house.hard.clone()));

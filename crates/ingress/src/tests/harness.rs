@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use posthaste_jobs::{EventId, JobId, Priority, Span, Timestamp};
-use posthaste_queue::Entry;
+use posthaste_queue::{Entry, Probe, Survey};
 use posthaste_store::{Accepted, LedgerError, NewEvent};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::downstream::{Answer, Downstream, QueueTrouble};
-use crate::server::Server;
-use crate::{Catalog, Config, RouteConfig, Scheme, SourceConfig};
+use crate::ingress::House;
+use crate::{Catalog, Config, Duty, RouteConfig, Scheme, SourceConfig};
 
 pub(super) const NOW: Timestamp = Timestamp::from_millis(1_796_095_930_000);
 pub(super) const SECRET: &str = "mysecret";
@@ -31,6 +31,8 @@ pub(super) struct Rooms {
     pub(super) pushed: Mutex<Vec<JobId>>,
     pub(super) ledger_down: AtomicBool,
     pub(super) queue_down: AtomicBool,
+    /// What a look at the queue finds while it is there.
+    pub(super) probe: Mutex<Probe>,
     /// Checks of the ledger so far.
     pub(super) checks: AtomicUsize,
     /// Accepts begun so far.
@@ -96,11 +98,11 @@ impl Downstream for Rooms {
         })
     }
 
-    fn check_queue(&self) -> Answer<'_, Result<(), QueueTrouble>> {
+    fn check_queue(&self) -> Answer<'_, Result<Probe, QueueTrouble>> {
         Box::pin(async {
             match self.queue_down.load(Ordering::SeqCst) {
                 true => Err("the queue cannot be reached".into()),
-                false => Ok(()),
+                false => Ok(self.probe.lock().unwrap().clone()),
             }
         })
     }
@@ -122,12 +124,20 @@ impl TestServer {
     }
 
     pub(super) async fn with(config: Config) -> Self {
+        Self::charged(config, Duty::Accept).await
+    }
+
+    pub(super) async fn charged(config: Config, duty: Duty) -> Self {
         let rooms = Arc::new(Rooms {
             known: Mutex::default(),
             accepted: Mutex::default(),
             pushed: Mutex::default(),
             ledger_down: AtomicBool::new(false),
             queue_down: AtomicBool::new(false),
+            probe: Mutex::new(Probe {
+                survey: Survey::default(),
+                server: None,
+            }),
             checks: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),
             gate: Semaphore::new(1_000_000),
@@ -137,8 +147,14 @@ impl TestServer {
         let (catalog, latest) = watch::channel(Arc::new(test_catalog()));
         let (soft, hard) = (CancellationToken::new(), CancellationToken::new());
         let downstream: Arc<dyn Downstream> = Arc::<Rooms>::clone(&rooms);
-        let server = Server::new(config, latest, Arc::new(|| NOW), downstream);
-        let serving = TaskTracker::new().spawn(server.run(listener, soft.clone(), hard.clone()));
+        let house = House {
+            config,
+            catalog: latest,
+            clock: Arc::new(|| NOW),
+            downstream,
+            duty,
+        };
+        let serving = TaskTracker::new().spawn(house.serve(listener, soft.clone(), hard.clone()));
         Self {
             address,
             rooms,

@@ -1,10 +1,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use posthaste_jobs::Kind;
+use posthaste_queue::{AppendOnly, Inspection, Probe, Survey};
 
 use super::harness::{Request, TestServer, read_one, source, until};
-use crate::{Catalog, Scheme};
+use crate::{Catalog, Config, Duty, Scheme};
 
 const PAID: &[u8] = br#"{"id":"evt_1","type":"payment_intent.succeeded"}"#;
 
@@ -299,6 +301,67 @@ async fn readiness_names_what_is_missing() {
         assert_eq!(ready.json()["queue"] != "ok", queue_down, "{ready:?}");
         assert_eq!(alive.status, 200);
     }
+}
+
+fn stalled() -> Probe {
+    let long = Some(Duration::from_secs(45));
+    Probe {
+        survey: Survey {
+            oldest: long,
+            fetched: long,
+            ..Survey::default()
+        },
+        server: None,
+    }
+}
+
+#[tokio::test]
+async fn jobs_that_nobody_takes_are_a_warning_to_who_accepts_and_a_failure_of_who_works() {
+    let work = Duty::Work(Arc::new(|| None));
+    for (duty, status) in [(Duty::Accept, 200), (work, 503)] {
+        let server = TestServer::charged(Config::default(), duty).await;
+        *server.rooms.probe.lock().unwrap() = stalled();
+
+        let ready = server.send(&Request::new("GET /readyz", b"")).await;
+
+        assert_eq!(ready.status, status, "{ready:?}");
+        let answer = ready.json();
+        let said = match status {
+            200 => &answer["warnings"][0],
+            _ => &answer["queue"],
+        };
+        assert_eq!(said, "nobody takes jobs: the oldest has been due for 45s");
+    }
+}
+
+#[tokio::test]
+async fn workers_that_cannot_claim_or_settle_for_10_s_are_not_ready() {
+    for (since, status) in [(None, 200), (Some(9_999), 200), (Some(10_000), 503)] {
+        let since = since.map(Duration::from_millis);
+        let server = TestServer::charged(Config::default(), Duty::Work(Arc::new(move || since))).await;
+
+        let ready = server.send(&Request::new("GET /readyz", b"")).await;
+
+        assert_eq!(ready.status, status, "{since:?}: {ready:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_redis_that_may_evict_jobs_is_a_warning() {
+    let server = TestServer::start().await;
+    server.rooms.probe.lock().unwrap().server = Some(Inspection {
+        server: "Redis 7.0.15".to_owned(),
+        policy: "allkeys-lru".to_owned(),
+        append_only: AppendOnly::No,
+    });
+
+    let ready = server.send(&Request::new("GET /readyz", b"")).await;
+
+    assert_eq!(ready.status, 200);
+    assert!(
+        ready.json()["warnings"][0].to_string().contains("allkeys-lru"),
+        "{ready:?}"
+    );
 }
 
 #[tokio::test]

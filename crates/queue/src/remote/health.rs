@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::link::TIMEOUT;
 use crate::QueueError;
@@ -32,6 +32,7 @@ struct Outage {
     since: Instant,
     failures: u32,
     retry_at: Instant,
+    reason: Arc<str>,
     /// Somebody was let through, and has not come back yet.
     probing: bool,
 }
@@ -54,6 +55,7 @@ impl Health {
         match &mut self.lock().outage {
             Some(outage) if now < outage.retry_at => Err(QueueError::Away {
                 retry_in: outage.retry_at - now,
+                reason: Arc::clone(&outage.reason),
             }),
             Some(outage) => {
                 outage.probing = true;
@@ -66,22 +68,30 @@ impl Health {
 
     /// Notes that the server could not serve. `chance` is drawn from `0.0..1.0`.
     pub(crate) fn failed(&self, error: &QueueError, now: Instant, chance: f64) {
+        let reason: Arc<str> = error.to_string().into();
         let mut state = self.lock();
         match &mut state.outage {
             Some(outage) if outage.probing => {
                 outage.probing = false;
                 outage.failures = outage.failures.saturating_add(1);
                 outage.retry_at = now + wait(outage.failures, chance);
+                if outage.reason != reason {
+                    // What a person has to mend may show only after what has passed by itself.
+                    if error.is_mistake() {
+                        tell(error);
+                    }
+                    outage.reason = reason;
+                }
             }
             // Another call that was under way when the outage began.
             Some(_) => {}
             None => {
-                let error: &(dyn std::error::Error + 'static) = error;
-                warn!(error, "redis is away; the queue waits for it");
+                tell(error);
                 state.outage = Some(Outage {
                     since: now,
                     failures: 1,
                     retry_at: now + wait(1, chance),
+                    reason,
                     probing: false,
                 });
             }
@@ -120,6 +130,19 @@ impl Health {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn tell(error: &QueueError) {
+    let is_mistake = error.is_mistake();
+    let error: &(dyn std::error::Error + 'static) = error;
+    if is_mistake {
+        error!(
+            error,
+            "the queue cannot use its redis, and asks again until this is mended"
+        );
+    } else {
+        warn!(error, "redis is away; the queue waits for it");
     }
 }
 

@@ -44,6 +44,19 @@ impl Keys {
             wake: format!("{tag}:wake"),
         }
     }
+
+    /// Each key, with its type as Redis calls it.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&String, &'static str)> {
+        let zsets = self
+            .lanes
+            .iter()
+            .chain([&self.scheduled, &self.leased, &self.grants]);
+        let strings = [&self.sequence, &self.paused, &self.epoch];
+        zsets
+            .map(|key| (key, "zset"))
+            .chain(strings.map(|key| (key, "string")))
+            .chain([(&self.fetched, "hash")])
+    }
 }
 
 #[cfg(test)]
@@ -54,16 +67,7 @@ mod tests {
     fn all_keys_of_a_queue_share_its_hash_tag() {
         let keys = Keys::of("webhooks");
 
-        for key in keys.lanes.iter().chain([
-            &keys.scheduled,
-            &keys.leased,
-            &keys.grants,
-            &keys.sequence,
-            &keys.epoch,
-            &keys.wake,
-            &keys.fetched,
-            &keys.paused,
-        ]) {
+        for key in keys.all().map(|(key, _)| key).chain([&keys.wake]) {
             assert!(key.starts_with("{webhooks}:"), "{key}");
         }
         assert_eq!(keys.lanes[1], "{webhooks}:active");

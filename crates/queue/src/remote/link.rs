@@ -7,6 +7,7 @@ use tokio::time::{Instant, timeout};
 
 use super::connection::Connection;
 use super::health::Health;
+use super::inspector::Inspector;
 use super::scripts::Call;
 use super::servers::Servers;
 use crate::QueueError;
@@ -21,6 +22,7 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct Link {
     servers: Arc<Servers>,
     health: Arc<Health>,
+    inspector: Arc<Inspector>,
     current: Mutex<Current>,
 }
 
@@ -38,10 +40,11 @@ pub(crate) enum Request<'a> {
 }
 
 impl Link {
-    pub(crate) fn new(servers: Arc<Servers>, health: Arc<Health>) -> Self {
+    pub(crate) fn new(servers: Arc<Servers>, health: Arc<Health>, inspector: Arc<Inspector>) -> Self {
         Self {
             servers,
             health,
+            inspector,
             current: Mutex::default(),
         }
     }
@@ -57,7 +60,8 @@ impl Link {
         let outcome = timeout(TIMEOUT, async {
             let (number, mut connection) = self.connection().await?;
             used = Some(number);
-            request.send(&mut connection).await
+            let answer = request.send(&mut connection).await;
+            answer.map_err(|source| self.servers.judge(operation, source))
         })
         .await;
 
@@ -66,13 +70,11 @@ impl Link {
                 self.health.succeeded(Instant::now());
                 return Ok(value);
             }
-            Ok(Err(source)) => match self.servers.judge(operation, source) {
-                error @ QueueError::Refused { .. } => {
-                    self.health.refused(&error, Instant::now());
-                    return Err(error);
-                }
-                error => error,
-            },
+            Ok(Err(error @ QueueError::Refused { .. })) if used.is_some() => {
+                self.health.refused(&error, Instant::now());
+                return Err(error);
+            }
+            Ok(Err(error)) => error,
             Err(_) => QueueError::Timeout(TIMEOUT),
         };
         if let Some(number) = used {
@@ -82,13 +84,19 @@ impl Link {
         Err(error)
     }
 
-    async fn connection(&self) -> RedisResult<(u64, Connection)> {
+    /// Lets go of the connection, so that the next call looks at the server anew.
+    pub(crate) async fn renew(&self) {
+        self.current.lock().await.connection = None;
+    }
+
+    async fn connection(&self) -> Result<(u64, Connection), QueueError> {
         let mut current = self.current.lock().await;
         if let Some(connection) = &current.connection {
             return Ok((current.number, connection.clone()));
         }
         // Time is kept by `send`, over connecting and asking together.
-        let connection = self.servers.connect().await?;
+        let mut connection = self.servers.connect().await?;
+        self.inspector.inspect(&mut connection).await?;
         current.number += 1;
         current.connection = Some(connection.clone());
         Ok((current.number, connection))
@@ -120,7 +128,7 @@ impl Request<'_> {
 /// Tells a server that cannot serve from one that will not.
 pub(crate) fn is_outage(error: &RedisError) -> bool {
     match error.kind() {
-        ErrorKind::Io | ErrorKind::Parse | ErrorKind::AuthenticationFailed => true,
+        ErrorKind::Io | ErrorKind::Parse => true,
         // No sentinel is of use, or no node of the cluster.
         ErrorKind::MasterNameNotFoundBySentinel
         | ErrorKind::EmptySentinelList
@@ -136,9 +144,8 @@ pub(crate) fn is_outage(error: &RedisError) -> bool {
                 | ServerErrorKind::Moved
                 | ServerErrorKind::Ask
         ),
-        // A script of somebody else holds the server up; or the server has a password that the connection
-        // did not give, and takes nothing more from it.
-        _ => matches!(error.code(), Some("BUSY" | "NOAUTH")),
+        // A script of somebody else holds the server up.
+        _ => error.code() == Some("BUSY"),
     }
 }
 
@@ -160,7 +167,7 @@ mod tests {
         assert!(!is_outage(&said(ServerErrorKind::NoPerm)));
         assert!(is_outage(&RedisError::from(std::io::Error::other("reset"))));
         let extension = |code: &str| redis::make_extension_error(code.to_owned(), None);
-        assert!(is_outage(&extension("NOAUTH")));
+        assert!(is_outage(&extension("BUSY")));
         assert!(!is_outage(&extension("WHATEVER")));
     }
 }

@@ -22,6 +22,8 @@ script!(RENEW, "renew.lua");
 script!(SURVEY, "survey.lua");
 script!(PAUSE, "pause.lua");
 script!(EPOCH, "epoch.lua");
+script!(INSPECT, "inspect.lua");
+script!(PROBE, "probe.lua");
 
 /// A script that servers keep, and are told again when they have forgotten it.
 pub(crate) struct Script {

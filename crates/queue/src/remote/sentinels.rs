@@ -37,6 +37,11 @@ impl Sentinels {
         }
     }
 
+    /// Of the servers.
+    pub(crate) fn database(&self) -> i64 {
+        self.servers.database
+    }
+
     /// Asks the sentinels in turn for the master, until one names a server that says so itself.
     ///
     /// A sentinel that was cut off, or has not heard yet, names one that was demoted.

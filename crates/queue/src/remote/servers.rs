@@ -14,6 +14,9 @@ use crate::{OpenError, QueueError};
 /// How long one of several that are asked in turn may take: a part of [`TIMEOUT`].
 pub(crate) const PATIENCE: Duration = TIMEOUT.checked_div(4).expect("4 is not zero");
 
+/// What the client says when a server refuses `SELECT`; there is no kind of error for it.
+const NO_DATABASE: &str = "refused to switch database";
+
 /// The servers that a URL names. Which of them has the queue is found out at each connection.
 pub(crate) enum Servers {
     Single(Box<Client>),
@@ -47,15 +50,19 @@ impl Servers {
     }
 
     /// Connects to whichever has the queue at this moment.
-    pub(crate) async fn connect(&self) -> RedisResult<Connection> {
+    pub(crate) async fn connect(&self) -> Result<Connection, QueueError> {
         match self {
             Self::Single(client) => client
                 .get_multiplexed_async_connection_with_config(&Access::without_limits())
                 .await
                 .map(Connection::Server),
-            Self::Sentinel(sentinels) => Ok(Connection::Server(sentinels.find_master().await?.connection)),
+            Self::Sentinel(sentinels) => sentinels
+                .find_master()
+                .await
+                .map(|master| Connection::Server(master.connection)),
             Self::Cluster(cluster) => cluster.connect().await.map(Connection::Cluster),
         }
+        .map_err(|source| self.judge("take a connection", source))
     }
 
     /// Opens a connection on which the queue's messages are heard.
@@ -72,10 +79,25 @@ impl Servers {
         if let Some(mismatch) = self.mismatch(&source) {
             return mismatch;
         }
+        if is_login(&source) {
+            return QueueError::Login(source);
+        }
+        if source.to_string().contains(NO_DATABASE) {
+            let number = self.database();
+            return QueueError::NoDatabase { number, source };
+        }
         if is_outage(&source) {
             return QueueError::Unavailable(source);
         }
         QueueError::Refused { operation, source }
+    }
+
+    fn database(&self) -> i64 {
+        match self {
+            Self::Single(client) => client.get_connection_info().redis_settings().db(),
+            Self::Sentinel(sentinels) => sentinels.database(),
+            Self::Cluster(_) => 0,
+        }
     }
 
     /// Tells whether `error` says that the servers are of another kind than the URL.
@@ -97,4 +119,14 @@ impl Servers {
             _ => None,
         }
     }
+}
+
+/// Tells whether a server wants to know who we are, or does not believe it. One that was not told takes no command of more
+/// than ten words, and says so in words of its own.
+fn is_login(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::AuthenticationFailed
+        || matches!(error.code(), Some("NOAUTH" | "WRONGPASS"))
+        || error
+            .detail()
+            .is_some_and(|detail| detail.contains("unauthenticated"))
 }

@@ -127,7 +127,10 @@ async fn a_server_that_is_away_at_the_start_is_waited_for() {
     });
     let (jobs, seen) = (ids(1), Seen::default());
     let worker = Running::worker(&queue, 10, 10, noting(&seen));
-    until("it is known to be away", || async { queue.ping().await.is_err() }).await;
+    until("it is known to be away", || async {
+        queue.probe().await.is_err()
+    })
+    .await;
 
     server.launch().await;
 
@@ -143,15 +146,15 @@ async fn a_server_that_is_away_at_the_start_is_waited_for() {
 async fn a_server_that_hangs_costs_one_time_out_and_then_nothing() {
     let server = Server::start().await;
     let queue = Place::on(&server).open(quick());
-    queue.ping().await.unwrap();
+    queue.probe().await.unwrap();
     server.ask("CLIENT", &["PAUSE", "6000", "ALL"]).await.unwrap();
 
     let begun = Instant::now();
-    assert!(matches!(queue.ping().await, Err(QueueError::Timeout(_))));
+    assert!(matches!(queue.probe().await, Err(QueueError::Timeout(_))));
     let first = begun.elapsed();
     for _ in 0..1_000 {
         assert!(matches!(
-            tokio::join!(queue.ping(), queue.ping()),
+            tokio::join!(queue.probe(), queue.probe()),
             (_, Err(QueueError::Away { .. }))
         ));
         if begun.elapsed() > first + Duration::from_millis(40) {
@@ -160,7 +163,7 @@ async fn a_server_that_hangs_costs_one_time_out_and_then_nothing() {
     }
 
     assert!(first < Duration::from_secs(3), "{first:?}");
-    until("it answers again", || async { queue.ping().await.is_ok() }).await;
+    until("it answers again", || async { queue.probe().await.is_ok() }).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -349,9 +352,10 @@ async fn what_is_no_job_id_is_dropped_and_ends_no_worker() {
 }
 
 #[tokio::test]
-async fn a_key_of_somebody_else_is_refused_and_left_as_it_is() {
+async fn a_key_that_somebody_else_makes_later_is_refused_and_left_as_it_is() {
     let place = Place::redis();
     let queue = place.open(quick());
+    queue.probe().await.unwrap();
     let (mut beside, prefix) = place.beside().await;
     let key = format!("{prefix}:active");
     let _: u64 = redis::cmd("RPUSH")
@@ -442,7 +446,7 @@ async fn an_error_never_shows_the_password() {
     let url = format!("redis://user:S3CRET@127.0.0.1:{}", free_port());
     let queue = Queue::open_as(&Config { url }, "test", quick()).unwrap();
 
-    let error = queue.ping().await.unwrap_err();
+    let error = queue.probe().await.unwrap_err();
 
     let chain = format!("{error} {error:?} {queue:?}");
     assert!(!chain.contains("S3CRET"), "{chain}");

@@ -257,7 +257,7 @@ pub(super) async fn nothing_to_do_is_no_error(place: Place) {
 
     queue.push(&[]).await.unwrap();
     queue.acknowledge(&[]).await.unwrap();
-    queue.ping().await.unwrap();
+    queue.probe().await.unwrap();
 
     assert_eq!(queue.fetch(10).await.unwrap(), []);
     assert_eq!(queue.epoch().await.unwrap(), queue.epoch().await.unwrap());
