@@ -23,6 +23,8 @@ pub(crate) enum Benchmark {
     EndToEnd(EndToEnd),
     /// Whether anything is lost when processes are killed and Redis forgets, under load
     Crash(Crash),
+    /// How many ids a second the queue alone takes and hands out, how soon, and what each weighs
+    Queue(crate::queue::Options),
 }
 
 /// What every benchmark takes.

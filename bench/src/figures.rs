@@ -90,12 +90,17 @@ impl Figure {
 
     /// Prints the figure as one line of JSON on stdout.
     pub(crate) fn print(&self) -> io::Result<()> {
-        let mut line = serde_json::to_vec(self)?;
-        line.push(b'\n');
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(&line)?;
-        stdout.flush()
+        print(self)
     }
+}
+
+/// Prints a figure as one line of JSON on stdout.
+pub(crate) fn print(figure: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(figure)?;
+    line.push(b'\n');
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&line)?;
+    stdout.flush()
 }
 
 /// Returns `value` with so many decimals as a figure bears.

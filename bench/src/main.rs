@@ -1,5 +1,5 @@
 //! Measures the whole: the released binary as its users run it, against servers started for
-//! the purpose.
+//! the purpose. And the queue alone, through its crate.
 //!
 //! Prints one JSON object a line on stdout for each figure, and everything else on stderr.
 //! Exits 0, or 1 when something was lost or could not be measured. What each benchmark does
@@ -16,6 +16,7 @@ mod messages;
 mod percentiles;
 mod postgres;
 mod process;
+mod queue;
 mod receiver;
 mod redis;
 mod scratch;
@@ -31,6 +32,7 @@ use std::time::SystemTime;
 
 use clap::Parser;
 use posthaste_jobs::Clock;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{Args, Benchmark};
@@ -38,8 +40,13 @@ use crate::figures::note;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    // One thread for sender and receiver: they share the cores with what they measure.
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let mut runtime = match args.benchmark {
+        // What is measured runs in here, as it does in the product.
+        Benchmark::Queue(_) => Builder::new_multi_thread(),
+        // One thread for sender and receiver: they share the cores with what they measure.
+        _ => Builder::new_current_thread(),
+    };
+    let runtime = match runtime.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             note(&format!("error: the runtime did not start: {error}"));
@@ -93,5 +100,6 @@ async fn run(args: &Args) -> anyhow::Result<Kept> {
         Benchmark::Ingest(options) => ingest::run(options, &clock).await,
         Benchmark::EndToEnd(options) => end_to_end::run(options, &clock).await,
         Benchmark::Crash(options) => crash::run(options, &clock).await,
+        Benchmark::Queue(options) => queue::run(options, &clock).await,
     }
 }

@@ -53,6 +53,30 @@ impl Redis {
         ensure!(answer == "+OK", "FLUSHALL answered {answer}");
         Ok(())
     }
+
+    /// Returns how many bytes it has taken for everything: keys, connections, scripts, buffers.
+    pub(crate) fn used_memory(&self) -> anyhow::Result<u64> {
+        let info: redis::InfoDict = redis::cmd("INFO").arg("memory").query(&mut self.connect()?)?;
+        info.get("used_memory").context("INFO names no used_memory")
+    }
+
+    /// Returns how many bytes its keys weigh, every element counted.
+    pub(crate) fn memory_of_keys(&self) -> anyhow::Result<u64> {
+        let mut connection = self.connect()?;
+        let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection)?;
+        let mut sum = 0;
+        for key in keys {
+            let mut usage = redis::cmd("MEMORY");
+            usage.arg("USAGE").arg(key).arg("SAMPLES").arg(0);
+            let bytes: Option<u64> = usage.query(&mut connection)?;
+            sum += bytes.unwrap_or(0);
+        }
+        Ok(sum)
+    }
+
+    fn connect(&self) -> anyhow::Result<redis::Connection> {
+        Ok(redis::Client::open(self.url())?.get_connection()?)
+    }
 }
 
 /// Sends one order of one word, which Redis also takes as plain text, and returns the answer's line.
