@@ -1,3 +1,4 @@
+use std::pin::Pin;
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -7,12 +8,15 @@ use posthaste_queue::{Ack, Queue};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::options::Options;
 use super::work::Work;
 
 /// How long the last acknowledgements may take.
 const LAST: Duration = Duration::from_secs(10);
+
+type Running = Pin<Box<dyn Future<Output = Result<(), WorkerError>> + Send>>;
 
 /// A worker on a queue, and the queue's keeper beside it.
 #[derive(Debug)]
@@ -33,20 +37,22 @@ impl Crew {
             let (queue, stop) = (queue.clone(), stop_keeper.clone());
             async move { queue.keep(stop).await }
         });
-        let built = WorkerBuilder::new("bench")
-            .backend(queue.backend(options.batch.into()))
-            .concurrency(options.concurrency.into())
-            .data(work)
-            .build(handle);
-        let stop = stop_worker.clone();
-        worker.spawn(async move {
-            let stopped = async move {
-                stop.cancelled().await;
-                Ok::<(), std::io::Error>(())
-            };
-            // A worker that ends early handles no more, and that is noticed.
-            let _ = built.run_until(stopped).await;
-        });
+        let (stop, handlers) = (stop_worker.clone(), TaskTracker::new());
+        // Boxed: the compiler does not see through the types below that it may move between threads.
+        let running: Running = Box::pin(
+            WorkerBuilder::new("bench")
+                .backend(queue.backend(options.batch.into()))
+                .concurrency(options.concurrency.into())
+                .data(work)
+                .parallelize(move |job| handlers.spawn(job))
+                .build(handle)
+                .run_until(async move {
+                    stop.cancelled().await;
+                    Ok::<(), WorkerError>(())
+                }),
+        );
+        // A worker that ends early handles no more, and that is noticed.
+        worker.spawn(async move { drop(running.await) });
         Self {
             queue: queue.clone(),
             stop_worker,

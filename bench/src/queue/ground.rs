@@ -69,10 +69,11 @@ impl Ground {
     }
 }
 
-/// Makes ids as the ingress does.
+/// Makes ids in the order in which jobs come: one after the other, though all are made in a moment.
 pub(crate) fn ids(count: usize, clock: &Clock) -> Vec<JobId> {
-    let id = |_| JobId::new(clock(), rand::random());
-    (0..count).map(id).collect()
+    let mut ids: Vec<JobId> = (0..count).map(|_| JobId::new(clock(), rand::random())).collect();
+    ids.sort_unstable();
+    ids
 }
 
 fn open(config: &Config) -> anyhow::Result<Queue> {

@@ -1,6 +1,7 @@
 //! The queue with the ledger's claim and settle around each job, as workers have it; the delivery between them is left out.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -43,7 +44,7 @@ pub(super) async fn measure(options: &Options, engine: Engine, clock: &Clock) ->
     let ledger = Ledger::open(&config).await?;
     ledger.migrate().await?;
 
-    let jobs = ids(options.jobs as usize, clock);
+    let jobs = Arc::new(ids(options.jobs as usize, clock));
     accept(&ledger, &jobs, clock).await?;
     let pushed = ground.push(&jobs).await?;
 
@@ -68,14 +69,20 @@ pub(super) async fn measure(options: &Options, engine: Engine, clock: &Clock) ->
     Ok(line)
 }
 
-/// Puts an event with one job each into the ledger.
-async fn accept(ledger: &Ledger, jobs: &[JobId], clock: &Clock) -> anyhow::Result<()> {
+/// Puts an event with one job each into the ledger, in order.
+async fn accept(ledger: &Ledger, jobs: &Arc<Vec<JobId>>, clock: &Clock) -> anyhow::Result<()> {
+    let next = Arc::new(AtomicUsize::new(0));
     let mut senders = JoinSet::new();
-    for share in jobs.chunks(jobs.len().div_ceil(SENDERS)) {
-        let (ledger, share, clock) = (ledger.clone(), share.to_vec(), Arc::clone(clock));
+    for _ in 0..SENDERS {
+        let (ledger, jobs, clock, next) = (
+            ledger.clone(),
+            Arc::clone(jobs),
+            Arc::clone(clock),
+            Arc::clone(&next),
+        );
         senders.spawn(async move {
-            for job in share {
-                ledger.accept(event(job, &clock)).await?;
+            while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                ledger.accept(event(*job, &clock)).await?;
             }
             anyhow::Ok(())
         });
