@@ -11,9 +11,13 @@ mod ledger;
 mod line;
 mod memory;
 mod options;
+mod peer;
+mod peers;
 mod rate;
 mod wake_up;
 mod work;
+
+use std::io;
 
 use posthaste_jobs::Clock;
 
@@ -22,19 +26,27 @@ use crate::figures::{note, print};
 
 use line::Line;
 pub(crate) use options::Options;
-use options::{Engine, Measure};
+use options::{Engine, Measure, Task};
 
-/// Takes the figures asked for, of each engine.
+/// Takes the figures asked for.
 pub(crate) async fn run(options: &Options, clock: &Clock) -> anyhow::Result<Kept> {
-    for engine in options.engine.engines() {
-        for measure in &options.measure {
-            note(&format!("queue: {measure:?} on {engine:?}"));
-            for line in lines(options, *engine, *measure, clock).await? {
-                print(&line)?;
+    match options.task() {
+        Task::Measure(measures) => {
+            for engine in options.engine.engines() {
+                for measure in measures {
+                    note(&format!("queue: {}, {}", engine.name(), measure.name()));
+                    print_all(lines(options, *engine, *measure, clock).await?)?;
+                }
             }
         }
+        Task::CompareWithAny => print_all(peers::compare_with_any(options, clock).await?)?,
+        Task::Compare(peers) => print_all(peers::compare_with(options, peers, clock).await?)?,
     }
     Ok(Kept::All)
+}
+
+fn print_all(lines: Vec<Line>) -> io::Result<()> {
+    lines.iter().try_for_each(print)
 }
 
 async fn lines(

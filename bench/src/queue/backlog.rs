@@ -14,8 +14,6 @@ use super::rate;
 use super::work::Work;
 use crate::figures::rounded;
 
-const WARM_UP: usize = 5_000;
-
 /// Jobs that a figure is over at least; a shorter line is made several times.
 const ENOUGH: usize = 200_000;
 
@@ -25,14 +23,14 @@ pub(super) async fn measure(options: &Options, engine: Engine, clock: &Clock) ->
     for backlog in &options.backlog {
         let backlog = *backlog as usize;
         let ground = Ground::start(options, engine).await?;
-        rate::once(options, &ground, WARM_UP, clock).await?;
+        rate::warm_up(options, &ground, clock).await?;
         let mut spent = Duration::ZERO;
         let rounds = ENOUGH.div_ceil(backlog);
         for _ in 0..rounds {
             spent += drain(options, &ground, backlog, clock).await?;
         }
         let consume_per_s = (backlog * rounds) as f64 / spent.as_secs_f64();
-        let mut line = Line::new(options, engine, Measure::Backlog, backlog);
+        let mut line = Line::new(options, engine, Measure::Backlog.name(), backlog);
         line.consume_per_s = Some(rounded(consume_per_s, 0));
         line.ratio = Some(rounded(consume_per_s / *first.get_or_insert(consume_per_s), 2));
         lines.push(line);

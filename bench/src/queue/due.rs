@@ -44,7 +44,7 @@ pub(super) async fn measure(options: &Options, engine: Engine, clock: &Clock) ->
         crew.stop().await;
         latch.ensure_none_twice()?;
 
-        let mut line = Line::new(options, engine, Measure::Due, jobs);
+        let mut line = Line::new(options, engine, Measure::Due.name(), jobs);
         line.drained_within_s = Some(rounded((last - due).as_secs_f64(), 3));
         lines.push(line);
     }

@@ -63,7 +63,7 @@ pub(super) async fn measure(options: &Options, engine: Engine, clock: &Clock) ->
     ledger.close().await;
 
     let count = jobs.len() as f64;
-    let mut line = Line::new(options, engine, Measure::Ledger, jobs.len());
+    let mut line = Line::new(options, engine, Measure::Ledger.name(), jobs.len());
     line.push_per_s = Some(rounded(count / pushed.as_secs_f64(), 0));
     line.consume_per_s = Some(rounded(count / consumed.as_secs_f64(), 0));
     Ok(line)

@@ -1,17 +1,23 @@
 use serde::Serialize;
 
-use super::options::{Engine, Measure, Options};
+use super::options::{Engine, Options};
+use super::peer::Peer;
 
 /// One line of the result. A field that does not apply is left out.
 #[derive(Debug, Serialize)]
 pub(crate) struct Line {
     bench: &'static str,
-    measure: Measure,
-    engine: Engine,
+    measure: &'static str,
+    engine: &'static str,
+    /// Of a peer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<String>,
     /// Jobs that the figure is over.
     jobs: usize,
     concurrency: u16,
-    batch: u16,
+    /// Ids that are fetched at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) push_per_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -19,6 +25,11 @@ pub(crate) struct Line {
     /// Consumed in a second, against the first line of its kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ratio: Option<f64>,
+    /// Ours, divided by the peer's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) push_ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) consume_ratio: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) wakeup_p50_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,17 +53,32 @@ pub(crate) struct Line {
 
 impl Line {
     /// Makes a line about nothing yet.
-    pub(super) fn new(options: &Options, engine: Engine, measure: Measure, jobs: usize) -> Self {
+    pub(super) fn new(options: &Options, engine: Engine, measure: &'static str, jobs: usize) -> Self {
+        Self {
+            batch: Some(options.batch),
+            ..Self::of(options, engine.name(), measure, jobs)
+        }
+    }
+
+    /// Makes a line about nothing yet of another's queue.
+    pub(super) fn of_peer(options: &Options, peer: Peer, measure: &'static str, jobs: usize) -> Self {
+        Self::of(options, peer.name(), measure, jobs)
+    }
+
+    fn of(options: &Options, engine: &'static str, measure: &'static str, jobs: usize) -> Self {
         Self {
             bench: "queue",
             measure,
             engine,
+            version: None,
             jobs,
             concurrency: options.concurrency,
-            batch: options.batch,
+            batch: None,
             push_per_s: None,
             consume_per_s: None,
             ratio: None,
+            push_ratio: None,
+            consume_ratio: None,
             wakeup_p50_ms: None,
             wakeup_p99_ms: None,
             drained_within_s: None,

@@ -14,7 +14,6 @@ use super::work::Work;
 use crate::figures::rounded;
 
 const JOBS: usize = 1_000_000;
-const WARM_UP: usize = 5_000;
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// Returns nothing for the engine in the process, whose memory is that of the process.
@@ -29,7 +28,7 @@ pub(super) async fn measure(
     let ground = Ground::start(options, engine).await?;
     let redis = ground.redis()?;
     let latch = Arc::new(Latch::new(JOBS));
-    rate::once(options, &ground, WARM_UP, clock).await?;
+    rate::warm_up(options, &ground, clock).await?;
 
     let idle = redis.used_memory()? as f64;
     ground.push(&ids(JOBS, clock)).await?;
@@ -41,7 +40,7 @@ pub(super) async fn measure(
     crew.stop().await;
     let after = redis.used_memory()? as f64;
 
-    let mut line = Line::new(options, engine, Measure::Memory, JOBS);
+    let mut line = Line::new(options, engine, Measure::Memory.name(), JOBS);
     line.bytes_per_job = Some(rounded((full - idle) / JOBS as f64, 1));
     line.key_bytes_per_job = Some(rounded(keys / JOBS as f64, 1));
     line.idle_mb = Some(rounded(idle / MIB, 2));

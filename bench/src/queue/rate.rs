@@ -13,18 +13,23 @@ use super::options::{Engine, Measure, Options};
 use super::work::Work;
 use crate::figures::rounded;
 
-/// Jobs that go through before the clock starts: connections are opened, scripts loaded.
+/// Jobs that go through before the clock starts.
 const WARM_UP: usize = 5_000;
 
 pub(super) async fn measure(options: &Options, engine: Engine, clock: &Clock) -> anyhow::Result<Line> {
     let ground = Ground::start(options, engine).await?;
     let jobs = options.jobs as usize;
-    once(options, &ground, WARM_UP, clock).await?;
+    warm_up(options, &ground, clock).await?;
     let (push_per_s, consume_per_s) = once(options, &ground, jobs, clock).await?;
-    let mut line = Line::new(options, engine, Measure::Rate, jobs);
+    let mut line = Line::new(options, engine, Measure::Rate.name(), jobs);
     line.push_per_s = Some(rounded(push_per_s, 0));
     line.consume_per_s = Some(rounded(consume_per_s, 0));
     Ok(line)
+}
+
+/// Has some jobs go through: connections are opened, scripts loaded.
+pub(super) async fn warm_up(options: &Options, ground: &Ground, clock: &Clock) -> anyhow::Result<()> {
+    once(options, ground, WARM_UP, clock).await.map(drop)
 }
 
 /// Pushes and consumes so many, and returns how many of each a second.

@@ -40,7 +40,7 @@ pub(super) async fn measure(options: &Options, engine: Engine, clock: &Clock) ->
     crew.stop().await;
 
     let waits = Percentiles::new(waits.split_off(WARM_UP));
-    let mut line = Line::new(options, engine, Measure::WakeUp, TIMES);
+    let mut line = Line::new(options, engine, Measure::WakeUp.name(), TIMES);
     line.wakeup_p50_ms = waits.millis(50);
     line.wakeup_p99_ms = waits.millis(99);
     Ok(line)
