@@ -37,20 +37,7 @@ impl Crew {
             let (queue, stop) = (queue.clone(), stop_keeper.clone());
             async move { queue.keep(stop).await }
         });
-        let (stop, handlers) = (stop_worker.clone(), TaskTracker::new());
-        // Boxed: the compiler does not see through the types below that it may move between threads.
-        let running: Running = Box::pin(
-            WorkerBuilder::new("bench")
-                .backend(queue.backend(options.batch.into()))
-                .concurrency(options.concurrency.into())
-                .data(work)
-                .parallelize(move |job| handlers.spawn(job))
-                .build(handle)
-                .run_until(async move {
-                    stop.cancelled().await;
-                    Ok::<(), WorkerError>(())
-                }),
-        );
+        let running = run(queue, options, work, stop_worker.clone());
         // A worker that ends early handles no more, and that is noticed.
         worker.spawn(async move { drop(running.await) });
         Self {
@@ -78,6 +65,27 @@ impl Crew {
         while self.worker.join_next().await.is_some() {}
         self.stop_keeper.cancel();
         while self.keeper.join_next().await.is_some() {}
+    }
+}
+
+/// Makes the worker. Handlers that do nothing run in it; those that settle are tasks beside it, as in the product.
+fn run(queue: &Queue, options: &Options, work: Work, stop: CancellationToken) -> Running {
+    let handlers = TaskTracker::new();
+    let beside = matches!(work, Work::Settling(..));
+    let worker = WorkerBuilder::new("bench")
+        .backend(queue.backend(options.batch.into()))
+        .concurrency(options.concurrency.into())
+        .data(work);
+    let stopped = async move {
+        stop.cancelled().await;
+        Ok::<(), WorkerError>(())
+    };
+    // Boxed: the compiler does not see through the types below that it may move between threads.
+    if beside {
+        let worker = worker.parallelize(move |job| handlers.spawn(job)).build(handle);
+        Box::pin(worker.run_until(stopped))
+    } else {
+        Box::pin(worker.build(handle).run_until(stopped))
     }
 }
 
