@@ -7,7 +7,7 @@ use crate::engine::{Ending, Grant, Verdict};
 
 /// What this process holds: ids that it fetched and has not ended, and endings that have not been delivered.
 ///
-/// Bounded by what is fetched: an ending takes the place of its lease, and nothing is fetched while endings wait.
+/// Bounded by what is fetched: an ending takes the place of its lease, and nothing is fetched while many endings wait.
 #[derive(Default)]
 pub(crate) struct Held {
     state: Mutex<State>,

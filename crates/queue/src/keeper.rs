@@ -86,7 +86,7 @@ async fn renew_once(queue: &Inner) -> Result<(), QueueError> {
     Ok(())
 }
 
-/// Delivers what did not arrive at first.
+/// Delivers how leases ended, those first that did not arrive at first.
 async fn deliver(queue: &Inner) {
     loop {
         queue.undelivered.notified().await;

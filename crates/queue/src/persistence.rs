@@ -12,7 +12,7 @@ use apalis_core::worker::context::WorkerContext;
 use posthaste_jobs::{JobId, Lane};
 use tracing::error;
 
-use crate::engine::Verdict;
+use crate::engine::{STEP, Verdict};
 use crate::queue::Inner;
 use crate::{Ack, Entry};
 
@@ -76,7 +76,8 @@ impl Persistence for JobPersistence {
 
     /// An empty batch when Redis is away: a fetch that waits would hold up every acknowledgement.
     async fn fetch_next(&mut self, _: &WorkerContext) -> Result<Vec<Task<JobId>>, Infallible> {
-        if self.queue.deliver().await.is_err() {
+        // They are delivered beside this, by the keeper; one that cannot keep up is waited for.
+        if self.queue.held.waiting() > STEP && self.queue.deliver().await.is_err() {
             return Ok(Vec::new());
         }
         let Ok(grant) = self.queue.engine.fetch(self.batch).await else {
@@ -106,13 +107,14 @@ impl Persistence for JobPersistence {
         Ok(count)
     }
 
+    /// Leaves the delivery to the keeper: a fetch that waited for it would leave the server idle in between.
     async fn handle_events(
         &mut self,
         events: Vec<TaskEvent<Ack>>,
         _: &WorkerContext,
     ) -> Result<(), Infallible> {
         self.note(events);
-        let _ = self.queue.deliver().await;
+        self.queue.undelivered.notify_one();
         Ok(())
     }
 

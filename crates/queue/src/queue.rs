@@ -31,7 +31,7 @@ pub(crate) struct Inner {
     pub(crate) wake: Arc<Notify>,
     /// Told when something is due sooner than the keeper knows.
     pub(crate) sooner: Arc<Notify>,
-    /// Told when endings wait that could not be delivered.
+    /// Told when endings wait to be delivered.
     pub(crate) undelivered: Notify,
     delivering: tokio::sync::Mutex<()>,
     holders: AtomicU64,
@@ -150,8 +150,8 @@ impl Queue {
     }
 
     /// Promotes due ids, takes back leases that ran out, renews those of this process, wakes idle workers, and delivers
-    /// acknowledgements that did not arrive at first. Runs until `stop` is cancelled, at most a few seconds longer to
-    /// deliver the last; stop it after the workers.
+    /// acknowledgements. Runs until `stop` is cancelled, at most a few seconds longer to deliver the last; stop it after
+    /// the workers.
     pub async fn keep(&self, stop: CancellationToken) {
         crate::keeper::keep(&self.inner, stop).await;
     }
@@ -160,7 +160,7 @@ impl Queue {
     /// `Result<Ack, BoxDynError>`. It takes up to `batch` ids at a time, at most 500.
     ///
     /// A handler that fails or panics instead of answering gets its id again after [`Timing::failed`]; neither ends the
-    /// worker. An idle worker is woken by [`Self::keep`], which has to run beside it.
+    /// worker. An idle worker is woken, and what it acknowledges delivered, by [`Self::keep`], which has to run beside it.
     #[must_use]
     pub fn backend(&self, batch: usize) -> Backend {
         let holder = self.inner.holders.fetch_add(1, Ordering::Relaxed);
