@@ -21,7 +21,7 @@ pub(crate) enum Benchmark {
     Ingest(Ingest),
     /// How many events a second go from sender to receiver, and how long each takes
     EndToEnd(EndToEnd),
-    /// Whether anything is lost when processes are killed and Redis forgets, under load
+    /// Whether anything is lost when all that can die dies under load
     Crash(Crash),
     /// How many ids a second the queue alone takes and hands out, how soon, and what each weighs
     Queue(crate::queue::Options),
@@ -87,14 +87,17 @@ pub(crate) struct Crash {
     #[arg(long, default_value_t = 16, value_parser = value_parser!(u16).range(1..=4096))]
     pub(crate) connections: u16,
     /// Events to send
-    #[arg(long, default_value_t = 10_000, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, default_value_t = 20_000, value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub(crate) events: u32,
-    /// How often a process is killed, evenly over the events
-    #[arg(long, default_value_t = 4, value_parser = value_parser!(u32).range(0..=100))]
+    /// How often something is killed, by turns over all that can be
+    #[arg(long, default_value_t = 8, value_parser = value_parser!(u32).range(0..=1000))]
     pub(crate) kills: u32,
-    /// Events a second: slow enough that every kill falls into the load
-    #[arg(long, default_value_t = 1000, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    /// Events a second: slow enough that every blow falls into the load
+    #[arg(long, default_value_t = 200, value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub(crate) rate: u32,
+    /// Draws the moments of an earlier run again
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
 }
 
 /// One of the two ways to run Posthaste.

@@ -1,5 +1,7 @@
-//! Whether anything is lost when processes are killed and Redis forgets, under load.
+//! Whether anything is lost, or delivered more often than must be, when everything that can die
+//! dies under load.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use posthaste_jobs::Clock;
@@ -7,14 +9,17 @@ use tokio::time::{Instant, sleep};
 
 use crate::Kept;
 use crate::args::{Crash, Setup};
+use crate::blow::Blow;
 use crate::figures::{Figure, note, rounded};
-use crate::messages::Scheme;
+use crate::fleet::Fleet;
+use crate::plan::{Plan, Route};
+use crate::redis::Persistence;
+use crate::schedule::Schedule;
 use crate::system::System;
-use crate::tally::Tally;
-use crate::trial::{PATIENCE, Plan, Route, Trial};
+use crate::trial::{PATIENCE, Trial};
 
-/// How long a killed process stays away.
-const AWAY: Duration = Duration::from_secs(1);
+/// How long the receiver takes to answer, so that there is something under way at every moment.
+const ANSWERS_AFTER: Duration = Duration::from_millis(100);
 
 /// How long a second delivery is waited for: longer than a lease, after which a job that nobody
 /// is known to hold is run again.
@@ -22,30 +27,32 @@ const SECOND_DELIVERY: Duration = Duration::from_secs(15);
 
 /// Takes a figure of each set-up.
 pub(crate) async fn run(options: &Crash, clock: &Clock) -> anyhow::Result<Kept> {
+    let seed = options.seed.unwrap_or_else(|| rand::random_range(0..1_000_000));
     let mut kept = Kept::All;
     for setup in options.common.setup.setups() {
-        let figure = figure(options, *setup, clock).await?;
+        let figure = figure(options, *setup, seed, clock).await?;
         figure.print()?;
         kept = kept.and(figure.kept());
     }
     Ok(kept)
 }
 
-async fn figure(options: &Crash, setup: Setup, clock: &Clock) -> anyhow::Result<Figure> {
-    note(&format!("crash: set-up {setup}, {} kills", options.kills));
-    let plan = Plan {
-        setup,
-        scheme: Scheme::Github,
-        connections: options.connections,
-        events: options.events,
-        rate: Some(options.rate),
-        route: Route::ToReceiver,
-    };
-    let mut trial = Trial::start(&options.common, plan, clock()).await?;
+async fn figure(options: &Crash, setup: Setup, seed: u64, clock: &Clock) -> anyhow::Result<Figure> {
+    note(&format!(
+        "crash: set-up {setup}, {} kills, --seed {seed}",
+        options.kills
+    ));
+    let mut plan = Plan::new(setup, options.connections, options.events, Route::ToReceiver);
+    plan.fleet = Fleet::new(setup, 2, 2);
+    plan.persistence = Persistence::Nothing;
+    plan.rate = Some(options.rate);
+    let lasts = Duration::from_secs_f64(f64::from(options.events) / f64::from(options.rate));
+    let schedule = Schedule::draw(setup, plan.fleet, options.kills as usize, lasts, seed)?;
 
-    let blows = blows(setup, options.kills, trial.measured.len());
+    let mut trial = Trial::start(&options.common, plan, clock()).await?;
+    trial.hold.send_replace(ANSWERS_AFTER);
     let load = trial.load.run(trial.measured.clone());
-    let strike = strike(&mut trial.system, &trial.tally, trial.measured.start, &blows);
+    let strike = strike(&mut trial.system, &schedule);
     let struck = match tokio::try_join!(load, strike) {
         Ok(((), struck)) => struck,
         Err(error) => {
@@ -60,118 +67,60 @@ async fn figure(options: &Crash, setup: Setup, clock: &Clock) -> anyhow::Result<
     if summary.lost > 0 {
         trial.system.show_logs();
     }
-    let recovered = struck.into_iter().map(|blow| trial.tally.recovery(blow)).max();
+    let times: Vec<_> = struck.iter().map(|blow| blow.began..blow.ended).collect();
+    let held_up = trial.tally.held_up(&times);
+    let mut by_blow = BTreeMap::new();
+    for (struck, held) in struck.iter().zip(&held_up) {
+        let longest: &mut f64 = by_blow.entry(struck.blow.name()).or_default();
+        *longest = longest.max(rounded(held.as_secs_f64(), 2));
+    }
+
     let mut figure = Figure::new("crash", setup, trial.measured.len(), options.connections);
     figure.rate = Some(options.rate);
+    figure.seed = Some(seed);
+    figure.kills = Some(struck.iter().filter(|struck| struck.blow.kills()).count());
     figure.accepted = Some(summary.accepted);
     figure.delivered = Some(summary.delivered);
     figure.lost = Some(summary.lost);
     figure.delivered_twice = Some(summary.delivered_twice);
-    figure.recovered_within_s = recovered.map(|longest| rounded(longest.as_secs_f64(), 2));
+    figure.in_flight_at_kills = Some(struck.iter().map(|struck| struck.in_flight).sum());
+    figure.recovered_within_s = by_blow.values().copied().reduce(f64::max);
+    figure.recovered_by_blow_s = by_blow;
     figure.rss_mb = trial.system.peak_memory();
     Ok(figure)
 }
 
-/// Something bad that happens once so many events are accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Blow {
-    after: usize,
-    what: What,
+/// A blow that fell.
+#[derive(Debug)]
+struct Struck {
+    blow: Blow,
+    began: Instant,
+    ended: Instant,
+    /// Deliveries that were under way and may have to be made again.
+    in_flight: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    /// `kill -9` of the process in this role, which is started again a second later.
-    Kill(&'static str),
-    /// Redis forgets everything.
-    Flush,
-}
-
-/// Returns the kills, evenly over the events and by turns over the roles, and where there is a
-/// Redis its flush in the middle.
-fn blows(setup: Setup, kills: u32, events: usize) -> Vec<Blow> {
-    let roles: &[&'static str] = match setup {
-        Setup::Own => &["up"],
-        Setup::Scaled => &["ingress", "workers"],
-    };
-    let kill = |(position, role): (usize, &&'static str)| Blow {
-        after: events * (position + 1) / (kills as usize + 1),
-        what: What::Kill(role),
-    };
-    let mut blows: Vec<Blow> = roles
-        .iter()
-        .cycle()
-        .take(kills as usize)
-        .enumerate()
-        .map(kill)
-        .collect();
-    if setup == Setup::Scaled {
-        blows.push(Blow {
-            after: events / 2,
-            what: What::Flush,
+/// Has the blows fall one after the other.
+async fn strike(system: &mut System, schedule: &Schedule) -> anyhow::Result<Vec<Struck>> {
+    let start = Instant::now();
+    let mut struck = Vec::new();
+    for (quiet, blow) in &schedule.blows {
+        sleep(*quiet).await;
+        let began = Instant::now();
+        let in_flight = blow.begin(system).await?;
+        note(&format!(
+            "after {:.1}s: {}, {in_flight} under way",
+            start.elapsed().as_secs_f64(),
+            blow.name()
+        ));
+        sleep(blow.lasts()).await;
+        blow.end(system).await?;
+        struck.push(Struck {
+            blow: *blow,
+            began,
+            ended: Instant::now(),
+            in_flight,
         });
     }
-    blows.sort_by_key(|blow| blow.after);
-    blows
-}
-
-/// Deals the blows, each when its number of events is accepted; returns when each fell.
-async fn strike(
-    system: &mut System,
-    tally: &Tally,
-    warm_up: usize,
-    blows: &[Blow],
-) -> anyhow::Result<Vec<Instant>> {
-    let mut struck = Vec::new();
-    for blow in blows {
-        while tally.progress().accepted < warm_up + blow.after {
-            sleep(Duration::from_millis(2)).await;
-        }
-        struck.push(Instant::now());
-        match blow.what {
-            What::Kill(role) => {
-                note(&format!("after {} events: kill -9 of {role}", blow.after));
-                system.kill(role)?;
-                sleep(AWAY).await;
-                system.run(role)?;
-            }
-            What::Flush => {
-                note(&format!("after {} events: FLUSHALL", blow.after));
-                system.flush_queue()?;
-            }
-        }
-    }
     Ok(struck)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scaled_out_the_roles_take_turns_and_redis_forgets_in_the_middle() {
-        let blows = blows(Setup::Scaled, 4, 10_000);
-
-        let expected = [
-            (2000, What::Kill("ingress")),
-            (4000, What::Kill("workers")),
-            (5000, What::Flush),
-            (6000, What::Kill("ingress")),
-            (8000, What::Kill("workers")),
-        ];
-        assert_eq!(blows, expected.map(|(after, what)| Blow { after, what }));
-    }
-
-    #[test]
-    fn on_its_own_there_is_one_process_and_no_redis() {
-        let blows = blows(Setup::Own, 1, 100);
-
-        assert_eq!(
-            blows,
-            [Blow {
-                after: 50,
-                what: What::Kill("up")
-            }]
-        );
-    }
 }

@@ -8,8 +8,8 @@ use tokio::time::sleep;
 use crate::Kept;
 use crate::args::{EndToEnd, Setup};
 use crate::figures::{Figure, note, rounded};
-use crate::messages::Scheme;
-use crate::trial::{PATIENCE, Plan, Route, Trial};
+use crate::plan::{Plan, Route};
+use crate::trial::{PATIENCE, Trial};
 
 /// How long a second delivery is waited for: longer than the relay leaves a job alone.
 const SECOND_DELIVERY: Duration = Duration::from_secs(5);
@@ -29,14 +29,8 @@ pub(crate) async fn run(options: &EndToEnd, clock: &Clock) -> anyhow::Result<Kep
 
 async fn figure(options: &EndToEnd, setup: Setup, connections: u16, clock: &Clock) -> anyhow::Result<Figure> {
     note(&format!("end-to-end: set-up {setup}, {connections} connections"));
-    let plan = Plan {
-        setup,
-        scheme: Scheme::Github,
-        connections,
-        events: options.events,
-        rate: options.rate,
-        route: Route::ToReceiver,
-    };
+    let mut plan = Plan::new(setup, connections, options.events, Route::ToReceiver);
+    plan.rate = options.rate;
     let trial = Trial::start(&options.common, plan, clock()).await?;
 
     let before = trial.system.processor_time();

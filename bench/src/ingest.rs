@@ -7,7 +7,8 @@ use posthaste_jobs::Clock;
 use crate::Kept;
 use crate::args::{Ingest, Setup};
 use crate::figures::{Figure, note, rounded};
-use crate::trial::{Plan, Route, Trial};
+use crate::plan::{Plan, Route};
+use crate::trial::Trial;
 
 /// Takes a figure of each set-up at each number of connections.
 pub(crate) async fn run(options: &Ingest, clock: &Clock) -> anyhow::Result<Kept> {
@@ -21,14 +22,10 @@ pub(crate) async fn run(options: &Ingest, clock: &Clock) -> anyhow::Result<Kept>
 
 async fn figure(options: &Ingest, setup: Setup, connections: u16, clock: &Clock) -> anyhow::Result<Figure> {
     note(&format!("ingest: set-up {setup}, {connections} connections"));
-    let plan = Plan {
-        setup,
-        scheme: options.scheme,
-        connections,
-        events: options.events,
-        rate: None,
-        route: Route::Nowhere,
-    };
+    let mut plan = Plan::new(setup, connections, options.events, Route::Nowhere);
+    plan.scheme = options.scheme;
+    // Nothing is delivered, so nobody works.
+    plan.fleet.workers = 0;
     let trial = Trial::start(&options.common, plan, clock()).await?;
 
     let before = trial.system.processor_time();

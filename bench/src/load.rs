@@ -26,7 +26,9 @@ const GIVE_UP: Duration = Duration::from_secs(120);
 /// a connection that broke. Any other answer is an error.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
-    pub(crate) ingress: SocketAddr,
+    /// Where events are taken in: each sender begins with another, and goes on to the next where it
+    /// was not answered.
+    pub(crate) ingress: Arc<[SocketAddr]>,
     pub(crate) messages: Arc<Messages>,
     pub(crate) tally: Arc<Tally>,
     pub(crate) connections: u16,
@@ -54,9 +56,9 @@ impl Load {
         let start = Instant::now();
         let next = Arc::new(AtomicUsize::new(numbers.start));
         let mut senders = JoinSet::new();
-        for _ in 0..self.connections {
+        for sender in 0..usize::from(self.connections) {
             let (load, next, numbers) = (self.clone(), Arc::clone(&next), numbers.clone());
-            senders.spawn(async move { load.send(&next, numbers, start).await });
+            senders.spawn(async move { load.send(sender, &next, numbers, start).await });
         }
         let mut again = 0;
         while let Some(sender) = senders.join_next().await {
@@ -69,7 +71,14 @@ impl Load {
     }
 
     /// One connection's share; returns how many requests had to be sent again.
-    async fn send(&self, next: &AtomicUsize, numbers: Range<usize>, start: Instant) -> anyhow::Result<usize> {
+    async fn send(
+        &self,
+        sender: usize,
+        next: &AtomicUsize,
+        numbers: Range<usize>,
+        start: Instant,
+    ) -> anyhow::Result<usize> {
+        let mut addresses = self.ingress.iter().cycle().skip(sender % self.ingress.len());
         let mut connection = None;
         let mut again = 0;
         loop {
@@ -80,7 +89,10 @@ impl Load {
             let sent = self.wait_for_turn(number - numbers.start, start).await;
             let mut tries = 0_usize;
             loop {
-                match self.exchange(&mut connection, number, sent).await? {
+                match self
+                    .exchange(&mut addresses, &mut connection, number, sent)
+                    .await?
+                {
                     Exchange::Accepted => break,
                     Exchange::Duplicate if tries > 0 => break,
                     Exchange::Duplicate => bail!("an event sent for the first time is called a duplicate"),
@@ -112,15 +124,16 @@ impl Load {
         Instant::now()
     }
 
-    async fn exchange(
+    async fn exchange<'a>(
         &self,
+        addresses: &mut impl Iterator<Item = &'a SocketAddr>,
         slot: &mut Option<Connection>,
         number: usize,
         sent: Instant,
     ) -> anyhow::Result<Exchange> {
         let connection = match slot {
             Some(connection) => connection,
-            None => match Connection::open(self.ingress).await {
+            None => match open(addresses.next()).await {
                 Ok(connection) => slot.insert(connection),
                 Err(error) => return Ok(Exchange::Again(format!("{error:#}"))),
             },
@@ -155,6 +168,10 @@ impl Load {
     }
 }
 
+async fn open(address: Option<&SocketAddr>) -> anyhow::Result<Connection> {
+    Connection::open(*address.context("there is nowhere to send to")?).await
+}
+
 /// What came of sending an event.
 #[derive(Debug)]
 enum Exchange {
@@ -169,6 +186,7 @@ enum Exchange {
 mod tests {
     use posthaste_jobs::Timestamp;
     use tokio::net::TcpListener;
+    use tokio::sync::watch;
 
     use super::*;
     use crate::messages::Scheme;
@@ -178,11 +196,13 @@ mod tests {
     const COUNT: usize = 500;
 
     fn load(ingress: SocketAddr, rate: Option<u32>) -> Load {
-        let messages = Messages::new(Scheme::Github, ingress, COUNT, 1024, Timestamp::from_millis(0));
-        let messages = Arc::new(messages);
+        let now = Timestamp::from_millis(0);
+        let messages = Arc::new(Messages::new(Scheme::Github, COUNT, 1024, now, |_| {
+            "push".to_owned()
+        }));
         let tally = Arc::new(Tally::new(Arc::clone(&messages)));
         Load {
-            ingress,
+            ingress: [ingress].into(),
             messages,
             tally,
             connections: 8,
@@ -234,7 +254,7 @@ mod tests {
         let receiver = Receiver::bind().await.unwrap();
         let (ingress, _gateway) = gateway(receiver.address().unwrap()).await;
         let load = load(ingress, None);
-        let _receiver = receiver.run(Arc::clone(&load.tally));
+        let _receiver = receiver.run(Arc::clone(&load.tally), watch::channel(Duration::ZERO).1);
 
         load.run(0..COUNT).await.unwrap();
 
@@ -263,7 +283,7 @@ mod tests {
         let receiver = Receiver::bind().await.unwrap();
         let (ingress, _gateway) = gateway(receiver.address().unwrap()).await;
         let load = load(ingress, Some(1000));
-        let _receiver = receiver.run(Arc::clone(&load.tally));
+        let _receiver = receiver.run(Arc::clone(&load.tally), watch::channel(Duration::ZERO).1);
         let start = Instant::now();
 
         load.run(0..COUNT).await.unwrap();

@@ -7,19 +7,25 @@
 
 mod args;
 mod binary;
+mod blow;
+mod configuration;
 mod crash;
 mod end_to_end;
 mod figures;
+mod fleet;
 mod ingest;
 mod load;
 mod messages;
 mod percentiles;
+mod plan;
 mod postgres;
 mod process;
 mod queue;
 mod receiver;
 mod redis;
+mod schedule;
 mod scratch;
+mod standing;
 mod system;
 mod tally;
 mod trial;

@@ -3,8 +3,6 @@
 //! All are made before the clock starts, so that signing takes nothing from what is measured.
 //! The number of the event stands in its body: whoever receives the body knows which it is.
 
-use std::net::SocketAddr;
-
 use clap::ValueEnum;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use posthaste_jobs::Timestamp;
@@ -52,16 +50,17 @@ struct Message {
 }
 
 impl Messages {
-    /// Writes and signs `count` requests to `ingress` with bodies of `size` bytes.
+    /// Writes and signs `count` requests with bodies of `size` bytes. What GitHub calls the event,
+    /// `event_type` says for each number; in Stripe's way all are of one type.
     pub(crate) fn new(
         scheme: Scheme,
-        ingress: SocketAddr,
         count: usize,
         size: usize,
         now: Timestamp,
+        event_type: impl Fn(usize) -> String,
     ) -> Self {
         let all = (0..count)
-            .map(|number| message(scheme, ingress, number, size, now))
+            .map(|number| message(scheme, number, size, now, &event_type(number)))
             .collect();
         Self { all }
     }
@@ -85,11 +84,11 @@ impl Messages {
     }
 }
 
-fn message(scheme: Scheme, ingress: SocketAddr, number: usize, size: usize, now: Timestamp) -> Message {
+fn message(scheme: Scheme, number: usize, size: usize, now: Timestamp, event_type: &str) -> Message {
     let body = body(number, size);
     let headers = match scheme {
         Scheme::Github => format!(
-            "x-github-event: push\r\nx-github-delivery: {number:08x}-0000-4000-8000-000000000000\r\n\
+            "x-github-event: {event_type}\r\nx-github-delivery: {number:08x}-0000-4000-8000-000000000000\r\n\
              x-hub-signature-256: sha256={}\r\n",
             signature(&[body.as_bytes()])
         ),
@@ -101,7 +100,7 @@ fn message(scheme: Scheme, ingress: SocketAddr, number: usize, size: usize, now:
     };
     let name = scheme.name();
     let mut request = format!(
-        "POST /webhooks/{name} HTTP/1.1\r\nhost: {ingress}\r\nuser-agent: posthaste-bench\r\n\
+        "POST /webhooks/{name} HTTP/1.1\r\nhost: posthaste.test\r\nuser-agent: posthaste-bench\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n{headers}\r\n",
         body.len()
     );
@@ -138,14 +137,8 @@ mod tests {
     use super::*;
 
     fn messages(scheme: Scheme, size: usize) -> Messages {
-        let ingress = SocketAddr::from(([127, 0, 0, 1], 8080));
-        Messages::new(
-            scheme,
-            ingress,
-            3,
-            size,
-            Timestamp::from_millis(1_796_095_930_123),
-        )
+        let now = Timestamp::from_millis(1_796_095_930_123);
+        Messages::new(scheme, 3, size, now, |number| format!("type-{number}"))
     }
 
     fn body_of(messages: &Messages, number: usize) -> Vec<u8> {
@@ -179,6 +172,14 @@ mod tests {
 
         assert_eq!(messages.number_of(&body), None);
         assert_eq!(messages.number_of(b""), None);
+    }
+
+    #[test]
+    fn an_event_is_of_the_type_that_its_number_is_given() {
+        let messages = messages(Scheme::Github, 256);
+        let request = String::from_utf8(messages.request(2).to_vec()).unwrap();
+
+        assert!(request.contains("\r\nx-github-event: type-2\r\n"), "{request}");
     }
 
     #[test]

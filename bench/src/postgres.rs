@@ -4,18 +4,21 @@ use std::os::unix::fs::{MetadataExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use tokio::time::sleep;
 
-use crate::process::Process;
+use crate::process::{Process, send_signal};
 use crate::scratch::{Scratch, free_address};
+use crate::usage;
 
 /// A PostgreSQL of our own with its defaults, so that a commit is on the disk when it is answered.
 #[derive(Debug)]
 pub(crate) struct Postgres {
     address: SocketAddr,
     programs: Programs,
-    data: PathBuf,
+    home: PathBuf,
     process: Process,
 }
 
@@ -28,7 +31,6 @@ impl Postgres {
         if let Some((uid, gid)) = programs.user {
             chown(&home, Some(uid), Some(gid))?;
         }
-        let data = home.join("data");
         let made = programs
             .command("initdb", &home)
             // The cluster lives for one figure: it need not survive a power cut before that.
@@ -40,7 +42,7 @@ impl Postgres {
                 "--no-sync",
             ])
             .arg("--pgdata")
-            .arg(&data)
+            .arg(data(&home))
             .output()
             .context("PostgreSQL is needed\nhint: apt-get install postgresql")?;
         ensure!(
@@ -50,30 +52,37 @@ impl Postgres {
         );
 
         let address = free_address()?;
-        let port = address.port().to_string();
-        let mut command = programs.command("postgres", &home);
-        command.arg("-D").arg(&data).args([
-            "-p",
-            &port,
-            "-c",
-            "listen_addresses=127.0.0.1",
-            "-c",
-            "unix_socket_directories=",
-        ]);
-        let mut process = Process::start("postgres", &mut command, scratch)?;
-        process
-            .wait_until(async || {
-                let mut probe = programs.command("pg_isready", &home);
-                let probe = probe.args(["-q", "-h", "127.0.0.1", "-p", &port, "-U", "postgres"]);
-                probe.status().is_ok_and(|status| status.success())
-            })
-            .await?;
+        let process = launch(&programs, address, &home, scratch).await?;
         Ok(Self {
             address,
             programs,
-            data,
+            home,
             process,
         })
+    }
+
+    /// Kills it with all its processes at once, none of which gets to write anything more.
+    pub(crate) async fn kill(&mut self) -> anyhow::Result<()> {
+        // Stopped first, so that no child is born meanwhile.
+        self.process.signal("STOP")?;
+        let children = usage::children(self.process.pid());
+        let mut all = children.clone();
+        all.push(self.process.pid());
+        send_signal("KILL", &all)?;
+        self.process.wait_for_end().await?;
+        // A server does not start while children of the one before it hold its shared memory.
+        while children.iter().any(|child| usage::is_alive(*child)) {
+            sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
+    }
+
+    /// Starts it again if it was killed; it recovers what was committed from its log.
+    pub(crate) async fn start_if_ended(&mut self, scratch: &Scratch) -> anyhow::Result<()> {
+        if self.process.has_ended()? {
+            self.process = launch(&self.programs, self.address, &self.home, scratch).await?;
+        }
+        Ok(())
     }
 
     /// Returns the URL for the configuration.
@@ -87,6 +96,37 @@ impl Postgres {
     }
 }
 
+async fn launch(
+    programs: &Programs,
+    address: SocketAddr,
+    home: &Path,
+    scratch: &Scratch,
+) -> anyhow::Result<Process> {
+    let port = address.port().to_string();
+    let mut command = programs.command("postgres", home);
+    command.arg("-D").arg(data(home)).args([
+        "-p",
+        &port,
+        "-c",
+        "listen_addresses=127.0.0.1",
+        "-c",
+        "unix_socket_directories=",
+    ]);
+    let mut process = Process::start("postgres", &mut command, scratch)?;
+    process
+        .wait_until(async || {
+            let mut probe = programs.command("pg_isready", home);
+            let probe = probe.args(["-q", "-h", "127.0.0.1", "-p", &port, "-U", "postgres"]);
+            probe.status().is_ok_and(|status| status.success())
+        })
+        .await?;
+    Ok(process)
+}
+
+fn data(home: &Path) -> PathBuf {
+    home.join("data")
+}
+
 impl Drop for Postgres {
     /// Stops the server by its own means: killed, it would leave shared memory behind.
     fn drop(&mut self) {
@@ -94,7 +134,7 @@ impl Drop for Postgres {
         let stop = stop
             .arg("stop")
             .arg("-D")
-            .arg(&self.data)
+            .arg(data(&self.home))
             .args(["-m", "immediate", "-w"]);
         // If it fails, the process is killed next.
         let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use tokio::time::{Instant, sleep};
 
 use crate::scratch::Scratch;
 
 const START_LIMIT: Duration = Duration::from_secs(60);
+/// Longer than the grace period of a stop.
+const END_LIMIT: Duration = Duration::from_secs(60);
 /// Lines of its log that are shown when a process ends by itself.
 const LOG_LINES: usize = 20;
 
@@ -51,6 +53,38 @@ impl Process {
         self.child.id()
     }
 
+    /// Sends it a signal, named as for `kill`: `TERM`, `STOP`, `CONT`.
+    pub(crate) fn signal(&self, name: &str) -> anyhow::Result<()> {
+        send_signal(name, &[self.pid()])
+    }
+
+    /// Kills it at once, as `kill -9` does, and waits for its end.
+    pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Returns whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> anyhow::Result<bool> {
+        Ok(self.child.try_wait()?.is_some())
+    }
+
+    /// Waits until it has ended, however it did.
+    pub(crate) async fn wait_for_end(&mut self) -> anyhow::Result<()> {
+        let start = Instant::now();
+        while !self.has_ended()? {
+            ensure!(
+                start.elapsed() < END_LIMIT,
+                "{} has not ended after {}s",
+                self.name,
+                END_LIMIT.as_secs()
+            );
+            sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
+    }
+
     /// Waits until `ready` says so; an error if the process ends before, or takes too long.
     pub(crate) async fn wait_until(&mut self, mut ready: impl AsyncFnMut() -> bool) -> anyhow::Result<()> {
         let start = Instant::now();
@@ -84,8 +118,18 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only if the process has ended already, which is all that is wanted.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // It fails only if the process has ended already, which is all that is wanted.
+        let _ = self.kill();
     }
+}
+
+/// Sends a signal to processes.
+pub(crate) fn send_signal(name: &str, pids: &[u32]) -> anyhow::Result<()> {
+    let status = Command::new("kill")
+        .args(["-s", name, "--"])
+        .args(pids.iter().map(u32::to_string))
+        .status()
+        .context("there is no command kill")?;
+    ensure!(status.success(), "kill -s {name} of {pids:?} failed");
+    Ok(())
 }

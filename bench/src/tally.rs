@@ -131,15 +131,33 @@ impl Tally {
         }
     }
 
-    /// Returns how long after `blow` the last event that had its 200 by then was delivered.
-    pub(crate) fn recovery(&self, blow: Instant) -> Duration {
+    /// Returns, for each of these times in order, how long an event was held up that met it: was
+    /// accepted before its end and delivered after its begin, and met none of those before.
+    ///
+    /// Counted from the begin, or from the 200 where that came later.
+    pub(crate) fn held_up(&self, times: &[Range<Instant>]) -> Vec<Duration> {
+        let mut longest = vec![Duration::ZERO; times.len()];
+        for event in &self.book().events {
+            let (Some(answered), Some(delivered)) = (event.answered, event.delivered) else {
+                continue;
+            };
+            let met = |time: &Range<Instant>| answered < time.end && delivered > time.start;
+            if let Some(first) = times.iter().position(met) {
+                let held = delivered.saturating_duration_since(answered.max(times[first].start));
+                longest[first] = longest[first].max(held);
+            }
+        }
+        longest
+    }
+
+    /// Returns the longest time in which none of these events arrived for the first time, between the
+    /// first that did and the last.
+    pub(crate) fn longest_gap(&self, numbers: Range<usize>) -> Duration {
         let book = self.book();
-        let before = book
-            .events
-            .iter()
-            .filter(|event| event.answered.is_some_and(|at| at <= blow));
-        let last = before.filter_map(|event| event.delivered).max();
-        last.map_or(Duration::ZERO, |last| last.saturating_duration_since(blow))
+        let mut moments: Vec<_> = book.events[numbers].iter().filter_map(|e| e.delivered).collect();
+        moments.sort_unstable();
+        let gaps = moments.windows(2).map(|pair| pair[1] - pair[0]);
+        gaps.max().unwrap_or_default()
     }
 
     /// Adds up the events with these numbers; an error if the system did something wrong.
@@ -202,8 +220,6 @@ impl Book {
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
-
     use posthaste_jobs::Timestamp;
 
     use super::*;
@@ -212,8 +228,8 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn tally(count: usize) -> Tally {
-        let ingress = SocketAddr::from(([127, 0, 0, 1], 8080));
-        let messages = Messages::new(Scheme::Github, ingress, count, 128, Timestamp::from_millis(0));
+        let now = Timestamp::from_millis(0);
+        let messages = Messages::new(Scheme::Github, count, 128, now, |_| "push".to_owned());
         Tally::new(Arc::new(messages))
     }
 
@@ -257,15 +273,35 @@ mod tests {
     }
 
     #[test]
-    fn recovery_counts_only_what_was_accepted_before_the_blow() {
-        let tally = tally(2);
-        let blow = Instant::now() + SECOND;
-        tally.accepted(0, "a", blow - SECOND, blow);
-        tally.accepted(1, "b", blow, blow + SECOND);
-        tally.delivered(&body(&tally, 0), "a", blow + SECOND * 2);
-        tally.delivered(&body(&tally, 1), "b", blow + SECOND * 9);
+    fn an_event_is_held_up_by_the_first_blow_that_it_met() {
+        let tally = tally(4);
+        let start = Instant::now();
+        let at = |seconds: u32| start + SECOND * seconds;
+        for (number, id, accepted, delivered) in [
+            (0, "a", 1, 2),
+            (1, "b", 5, 14),
+            (2, "c", 12, 15),
+            (3, "d", 26, 27),
+        ] {
+            tally.accepted(number, id, start, at(accepted));
+            tally.delivered(&body(&tally, number), id, at(delivered));
+        }
 
-        assert_eq!(tally.recovery(blow), SECOND * 2);
+        let held = tally.held_up(&[at(10)..at(13), at(13)..at(14), at(20)..at(26)]);
+
+        assert_eq!(held, [SECOND * 4, Duration::ZERO, Duration::ZERO]);
+    }
+
+    #[test]
+    fn a_gap_is_between_first_deliveries() {
+        let tally = tally(4);
+        let start = Instant::now();
+        for (number, id, at) in [(0, "a", 1), (1, "b", 9), (2, "c", 2), (0, "a", 5), (3, "d", 30)] {
+            tally.delivered(&body(&tally, number), id, start + SECOND * at);
+        }
+
+        assert_eq!(tally.longest_gap(0..3), SECOND * 7);
+        assert_eq!(tally.longest_gap(0..1), Duration::ZERO);
     }
 
     #[test]

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use posthaste_jobs::Timestamp;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::args::{Common, Setup};
+use crate::args::Common;
+use crate::configuration::Endpoint;
 use crate::figures::rounded;
 use crate::load::Load;
-use crate::messages::{Messages, Scheme};
+use crate::messages::Messages;
+use crate::plan::{HEALTHY, Plan, Route};
 use crate::receiver::Receiver;
 use crate::system::System;
 use crate::tally::Tally;
@@ -23,6 +26,11 @@ const WARM_UP: usize = 500;
 /// a lease, so that it is loss and not delay.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The endpoint beside the others, and the type of its events.
+const HANGING: &str = "hanging";
+/// Longer than anything that it hangs for, so that it is slow and not failing.
+const HANGING_TIMEOUT: Duration = Duration::from_secs(120);
+
 /// One system under test, warm, and all that is needed to load it: the ground for one figure.
 #[derive(Debug)]
 pub(crate) struct Trial {
@@ -31,50 +39,39 @@ pub(crate) struct Trial {
     pub(crate) tally: Arc<Tally>,
     /// Numbers of the events that the figure is over.
     pub(crate) measured: Range<usize>,
-    /// Answers deliveries until dropped.
-    _receiver: Option<JoinSet<()>>,
-}
-
-/// What a figure is to be taken of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
-    pub(crate) setup: Setup,
-    pub(crate) scheme: Scheme,
-    pub(crate) connections: u16,
-    pub(crate) events: u32,
-    /// Events a second; `None`: as many as the connections can.
-    pub(crate) rate: Option<u32>,
-    pub(crate) route: Route,
-}
-
-/// Whether the source has a route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Route {
-    /// None: events are accepted and recorded only.
-    Nowhere,
-    /// To the receiver.
-    ToReceiver,
+    /// Numbers of the events for the endpoint beside the others.
+    pub(crate) aside: Range<usize>,
+    /// How long calls are held before they are answered.
+    pub(crate) hold: watch::Sender<Duration>,
+    /// How long calls to the endpoint beside the others are.
+    pub(crate) hold_aside: watch::Sender<Duration>,
+    /// Answer deliveries until dropped.
+    _receivers: [JoinSet<()>; 2],
 }
 
 impl Trial {
     /// Starts everything, signs all requests as of `now`, and sends the warm-up.
     pub(crate) async fn start(common: &Common, plan: Plan, now: Timestamp) -> anyhow::Result<Self> {
-        let receiver = match plan.route {
-            Route::Nowhere => None,
-            Route::ToReceiver => Some(Receiver::bind().await?),
-        };
-        let endpoint = receiver.as_ref().map(Receiver::address).transpose()?;
-        let system = System::start(common, plan.setup, plan.scheme, endpoint).await?;
+        let (receiver, beside) = (Receiver::bind().await?, Receiver::bind().await?);
+        let endpoints = endpoints(plan.route, &receiver, &beside)?;
+        let system = System::start(common, &plan, &endpoints).await?;
 
-        let ingress = system.ingress();
         let measured = WARM_UP..WARM_UP + plan.events as usize;
-        let messages = Messages::new(plan.scheme, ingress, measured.end, common.size as usize, now);
+        let aside = measured.end..measured.end + plan.route.aside();
+        let messages = Messages::new(plan.scheme, aside.end, common.size as usize, now, |number| {
+            event_type(plan.route, number, aside.contains(&number))
+        });
         let messages = Arc::new(messages);
         let tally = Arc::new(Tally::new(Arc::clone(&messages)));
-        let receiver = receiver.map(|receiver| receiver.run(Arc::clone(&tally)));
+        let hold = watch::Sender::new(Duration::ZERO);
+        let hold_aside = watch::Sender::new(Duration::ZERO);
+        let receivers = [
+            receiver.run(Arc::clone(&tally), hold.subscribe()),
+            beside.run(Arc::clone(&tally), hold_aside.subscribe()),
+        ];
 
         let load = Load {
-            ingress,
+            ingress: system.ingress().into(),
             messages,
             tally: Arc::clone(&tally),
             connections: plan.connections,
@@ -86,7 +83,10 @@ impl Trial {
             load,
             tally,
             measured,
-            _receiver: receiver,
+            aside,
+            hold,
+            hold_aside,
+            _receivers: receivers,
         };
         trial
             .warm_up(plan.route)
@@ -98,7 +98,7 @@ impl Trial {
 
     async fn warm_up(&self, route: Route) -> anyhow::Result<()> {
         self.load.run(0..WARM_UP).await?;
-        if route == Route::ToReceiver {
+        if route != Route::Nowhere {
             self.tally.wait_for_deliveries(PATIENCE).await;
             let delivered = self.tally.progress().delivered;
             ensure!(
@@ -130,4 +130,40 @@ impl Trial {
         };
         after.iter().filter_map(one).collect()
     }
+}
+
+/// Returns the endpoints: those at `receiver`, and the one at `beside`.
+fn endpoints(route: Route, receiver: &Receiver, beside: &Receiver) -> anyhow::Result<Vec<Endpoint>> {
+    let address = receiver.address()?;
+    let one = |name: String, event_types: String| Endpoint {
+        name,
+        address,
+        event_types,
+        timeout: None,
+    };
+    Ok(match route {
+        Route::Nowhere => Vec::new(),
+        Route::ToReceiver => vec![one("receiver".to_owned(), "*".to_owned())],
+        Route::ToNeighbours { .. } => {
+            let healthy = (0..HEALTHY).map(healthy).map(|name| one(name.clone(), name));
+            let hanging = Endpoint {
+                address: beside.address()?,
+                timeout: Some(HANGING_TIMEOUT),
+                ..one(HANGING.to_owned(), HANGING.to_owned())
+            };
+            healthy.chain([hanging]).collect()
+        }
+    })
+}
+
+fn event_type(route: Route, number: usize, aside: bool) -> String {
+    match route {
+        Route::Nowhere | Route::ToReceiver => "push".to_owned(),
+        Route::ToNeighbours { .. } if aside => HANGING.to_owned(),
+        Route::ToNeighbours { .. } => healthy(number % HEALTHY),
+    }
+}
+
+fn healthy(which: usize) -> String {
+    format!("healthy-{}", which + 1)
 }

@@ -21,18 +21,27 @@ pub(crate) fn alone(pid: u32) -> Duration {
 
 /// Returns the processor time of a process with its children, living and ended.
 pub(crate) fn with_children(pid: u32) -> Duration {
-    let children = fs::read_dir("/proc")
+    let family = children(pid).into_iter().chain([pid]).filter_map(Stat::read);
+    family.map(|stat| stat.own + stat.ended_children).sum()
+}
+
+/// Returns the living children of a process.
+pub(crate) fn children(pid: u32) -> Vec<u32> {
+    fs::read_dir("/proc")
         .into_iter()
         .flatten()
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(Stat::read)
-        .filter(|stat| stat.parent == pid)
-        .map(|stat| stat.own + stat.ended_children);
-    let process = Stat::read(pid).map_or(Duration::ZERO, |stat| stat.own + stat.ended_children);
-    process + children.sum::<Duration>()
+        .filter(|child| Stat::read(*child).is_some_and(|stat| stat.parent == pid))
+        .collect()
+}
+
+/// Returns whether a process runs: one that has ended and that nobody has asked about does not.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    Stat::read(pid).is_some_and(|stat| !stat.ended)
 }
 
 struct Stat {
+    ended: bool,
     parent: u32,
     own: Duration,
     ended_children: Duration,
@@ -49,6 +58,7 @@ impl Stat {
         let ticks =
             |field: usize| -> Option<Duration> { Some(TICK * fields.get(field)?.parse::<u32>().ok()?) };
         Some(Self {
+            ended: matches!(*fields.first()?, "Z" | "X"),
             parent: fields.get(1)?.parse().ok()?,
             own: ticks(11)? + ticks(12)?,
             ended_children: ticks(13)? + ticks(14)?,
@@ -64,9 +74,18 @@ mod tests {
     fn times_are_read_whatever_the_program_is_called() {
         let stat = Stat::parse("7 (a ) b) S 3 7 7 0 -1 4194560 1 2 3 4 150 50 20 10 20 0 1 0 9").unwrap();
 
+        assert!(!stat.ended);
         assert_eq!(stat.parent, 3);
         assert_eq!(stat.own, Duration::from_secs(2));
         assert_eq!(stat.ended_children, Duration::from_millis(300));
+    }
+
+    #[test]
+    fn one_that_has_ended_does_not_run_though_nobody_has_asked_about_it() {
+        let stat = Stat::parse("7 (a) Z 3 7 7 0 -1 4194560 1 2 3 4 150 50 20 10 20 0 1 0 9").unwrap();
+
+        assert!(stat.ended);
+        assert!(is_alive(std::process::id()));
     }
 
     #[test]
