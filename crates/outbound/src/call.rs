@@ -3,8 +3,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::LOCATION;
 use reqwest::{Client, Request, Response, Url};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
+use crate::deadline::Deadline;
 use crate::retry_after::retry_after;
 use crate::{CAPTURE, CallError, Receipt};
 
@@ -16,12 +17,12 @@ pub(crate) async fn send(
     now: i64,
 ) -> Result<Receipt, CallError> {
     let began = Instant::now();
-    let deadline = began + limit;
-    let answer = timeout_at(deadline, client.execute(request)).await;
-    let answer = answer.map_err(|_| CallError::Timeout(limit))?;
+    let mut deadline = Deadline::after(limit);
+    let answer = deadline.meet(client.execute(request)).await;
+    let answer = answer.ok_or(CallError::Timeout(limit))?;
     let mut answer = answer.map_err(CallError::from_transport)?;
     let answered_at = now.saturating_add_unsigned(began.elapsed().as_secs());
-    let response = capture(&mut answer, deadline).await;
+    let response = capture(&mut answer, &mut deadline).await;
 
     let status = answer.status();
     if status.is_success() {
@@ -41,10 +42,10 @@ pub(crate) async fn send(
 /// Reads the body up to [`CAPTURE`], its end or the deadline.
 ///
 /// The status has come, and it decides: a body that fails says nothing against it.
-async fn capture(answer: &mut Response, deadline: Instant) -> Bytes {
+async fn capture(answer: &mut Response, deadline: &mut Deadline) -> Bytes {
     let mut captured = Vec::new();
     while captured.len() < CAPTURE {
-        let Ok(Ok(Some(chunk))) = timeout_at(deadline, answer.chunk()).await else {
+        let Some(Ok(Some(chunk))) = deadline.meet(answer.chunk()).await else {
             break;
         };
         let room = CAPTURE - captured.len();

@@ -7,6 +7,7 @@ mod breaker;
 mod call;
 mod client;
 mod config;
+mod deadline;
 mod delivery;
 mod endpoint;
 mod endpoints;
