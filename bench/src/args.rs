@@ -25,6 +25,12 @@ pub(crate) enum Benchmark {
     Crash(Crash),
     /// How many ids a second the queue alone takes and hands out, how soon, and what each weighs
     Queue(crate::queue::Options),
+    /// What a rolling restart costs, under load
+    Restart(Restart),
+    /// What one endpoint that hangs costs the others
+    Neighbours(Neighbours),
+    /// How long a Redis that has forgotten everything takes to hold it again
+    Recovery(Recovery),
 }
 
 /// What every benchmark takes.
@@ -98,6 +104,60 @@ pub(crate) struct Crash {
     /// Draws the moments of an earlier run again
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Restart {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Connections that send at the same time
+    #[arg(long, default_value_t = 16, value_parser = value_parser!(u16).range(1..=4096))]
+    pub(crate) connections: u16,
+    /// Events to send
+    #[arg(long, default_value_t = 30_000, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) events: u32,
+    /// Events a second
+    #[arg(long, default_value_t = 1000, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) rate: u32,
+    /// Processes of workers, scaled out
+    #[arg(long, default_value_t = 3, value_parser = value_parser!(u16).range(1..=64))]
+    pub(crate) workers: u16,
+    /// How often all of them are restarted, evenly over the events
+    #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..=100))]
+    pub(crate) rounds: u32,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Neighbours {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Connections that send at the same time
+    #[arg(long, default_value_t = 64, value_parser = value_parser!(u16).range(1..=4096))]
+    pub(crate) connections: u16,
+    /// Events in each turn
+    #[arg(long, default_value_t = 15_000, value_parser = value_parser!(u32).range(1..=100_000))]
+    pub(crate) events: u32,
+    /// Events for the endpoint that hangs, in each round: more than may be under way
+    #[arg(long, default_value_t = 2000, value_parser = value_parser!(u32).range(1..=100_000))]
+    pub(crate) hanging: u32,
+    /// Processes of workers, scaled out
+    #[arg(long, default_value_t = 4, value_parser = value_parser!(u16).range(1..=64))]
+    pub(crate) workers: u16,
+    /// Rounds of four turns: without the one that hangs, twice with it, without it
+    #[arg(long, default_value_t = 2, value_parser = value_parser!(u32).range(1..=20))]
+    pub(crate) rounds: u32,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Recovery {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Connections that send at the same time
+    #[arg(long, default_value_t = 64, value_parser = value_parser!(u16).range(1..=4096))]
+    pub(crate) connections: u16,
+    /// Jobs that wait when Redis forgets them
+    #[arg(long, default_value_t = 100_000, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) jobs: u32,
 }
 
 /// One of the two ways to run Posthaste.

@@ -12,7 +12,7 @@ use crate::plan::{Plan, Route};
 use crate::trial::{PATIENCE, Trial};
 
 /// How long a second delivery is waited for: longer than the relay leaves a job alone.
-const SECOND_DELIVERY: Duration = Duration::from_secs(5);
+pub(crate) const SECOND_DELIVERY: Duration = Duration::from_secs(5);
 
 /// Takes a figure of each set-up at each number of connections.
 pub(crate) async fn run(options: &EndToEnd, clock: &Clock) -> anyhow::Result<Kept> {

@@ -30,6 +30,11 @@ pub(crate) struct Figure {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) restarts: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) workers: Option<usize>,
+    /// What happened before what is timed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) blow: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) accept_per_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deliver_per_s: Option<f64>,
@@ -57,7 +62,18 @@ pub(crate) struct Figure {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) recovered_by_blow_s: BTreeMap<&'static str, f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) requeued_within_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) delivered_within_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) longest_gap_ms: Option<f64>,
+    /// Deliveries a second to the endpoints that are well, without and with the one that is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) alone_per_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) beside_per_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ratio: Option<f64>,
     /// Peak resident memory in MiB, by process.
     pub(crate) rss_mb: BTreeMap<String, f64>,
     /// Processor time spent on one event in milliseconds, by process.
@@ -79,6 +95,8 @@ impl Figure {
             seed: None,
             kills: None,
             restarts: None,
+            workers: None,
+            blow: None,
             accept_per_s: None,
             deliver_per_s: None,
             p50_ms: None,
@@ -92,7 +110,12 @@ impl Figure {
             in_flight_at_kills: None,
             recovered_within_s: None,
             recovered_by_blow_s: BTreeMap::new(),
+            requeued_within_s: None,
+            delivered_within_s: None,
             longest_gap_ms: None,
+            alone_per_s: None,
+            beside_per_s: None,
+            ratio: None,
             rss_mb: BTreeMap::new(),
             cpu_ms_per_event: BTreeMap::new(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
@@ -102,11 +125,7 @@ impl Figure {
     /// Returns whether nothing was lost, and nothing delivered twice that was not under way at a kill.
     pub(crate) fn kept(&self) -> Kept {
         let excused = self.in_flight_at_kills.unwrap_or(usize::MAX);
-        if self.lost.unwrap_or(0) == 0 && self.delivered_twice.unwrap_or(0) <= excused {
-            Kept::All
-        } else {
-            Kept::NotAll
-        }
+        Kept::when(self.lost.unwrap_or(0) == 0 && self.delivered_twice.unwrap_or(0) <= excused)
     }
 
     /// Prints the figure as one line of JSON on stdout.

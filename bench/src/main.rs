@@ -16,13 +16,16 @@ mod fleet;
 mod ingest;
 mod load;
 mod messages;
+mod neighbours;
 mod percentiles;
 mod plan;
 mod postgres;
 mod process;
 mod queue;
 mod receiver;
+mod recovery;
 mod redis;
+mod restart;
 mod schedule;
 mod scratch;
 mod standing;
@@ -69,7 +72,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether everything that was accepted was delivered.
+/// Whether what is promised was kept: nothing lost above all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
     All,
@@ -77,6 +80,11 @@ enum Kept {
 }
 
 impl Kept {
+    /// Returns `All` if `kept`.
+    fn when(kept: bool) -> Self {
+        if kept { Self::All } else { Self::NotAll }
+    }
+
     /// Returns `All` only if both are.
     fn and(self, other: Self) -> Self {
         if self == Self::All { other } else { self }
@@ -107,5 +115,8 @@ async fn run(args: &Args) -> anyhow::Result<Kept> {
         Benchmark::EndToEnd(options) => end_to_end::run(options, &clock).await,
         Benchmark::Crash(options) => crash::run(options, &clock).await,
         Benchmark::Queue(options) => queue::run(options, &clock).await,
+        Benchmark::Restart(options) => restart::run(options, &clock).await,
+        Benchmark::Neighbours(options) => neighbours::run(options, &clock).await,
+        Benchmark::Recovery(options) => recovery::run(options, &clock).await,
     }
 }

@@ -131,6 +131,27 @@ impl Tally {
         }
     }
 
+    /// Waits until all of these events are delivered, or none was for `patience`.
+    pub(crate) async fn wait_for(&self, numbers: Range<usize>, patience: Duration) {
+        let mut last = (0, Instant::now());
+        while last.0 < numbers.len() && last.1.elapsed() <= patience {
+            let arrived = self.arrived(numbers.clone());
+            if arrived > last.0 {
+                last = (arrived, Instant::now());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Returns how many of these events are delivered.
+    pub(crate) fn arrived(&self, numbers: Range<usize>) -> usize {
+        let book = self.book();
+        let arrived = book.events[numbers]
+            .iter()
+            .filter(|event| event.delivered.is_some());
+        arrived.count()
+    }
+
     /// Returns, for each of these times in order, how long an event was held up that met it: was
     /// accepted before its end and delivered after its begin, and met none of those before.
     ///

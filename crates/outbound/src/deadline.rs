@@ -57,7 +57,10 @@ mod tests {
 
         let took = began.elapsed();
         // tokio's timers are exact to a millisecond, and each slice has one.
-        assert!(took >= LIMIT && took <= LIMIT + Duration::from_millis(3), "{took:?}");
+        assert!(
+            took >= LIMIT && took <= LIMIT + Duration::from_millis(3),
+            "{took:?}"
+        );
     }
 
     #[tokio::test(start_paused = true)]
