@@ -10,6 +10,7 @@ use crate::{Entry, Probe, QueueError, Survey};
 pub(crate) const STEP: usize = 500;
 
 /// Ids that were fetched together, and share a lease.
+#[derive(Default)]
 pub(crate) struct Grant {
     /// Its name; a later grant has a higher one.
     pub(crate) number: u64,

@@ -80,7 +80,7 @@ impl Persistence for JobPersistence {
         if self.queue.held.waiting() > STEP && self.queue.deliver().await.is_err() {
             return Ok(Vec::new());
         }
-        let Ok(grant) = self.queue.engine.fetch(self.batch).await else {
+        let Ok(grant) = self.queue.fetch(self.batch).await else {
             return Ok(Vec::new());
         };
         self.queue.held.take(&grant, self.holder);

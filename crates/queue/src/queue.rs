@@ -1,6 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use posthaste_jobs::JobId;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::config::Address;
-use crate::engine::{Engine, STEP, Verdict};
+use crate::engine::{Engine, Grant, STEP, Verdict};
 use crate::held::Held;
 use crate::local::Local;
 use crate::remote::Remote;
@@ -27,6 +27,8 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine,
     pub(crate) timing: Timing,
     pub(crate) held: Held,
+    /// Whether this process takes nothing out.
+    on_hold: AtomicBool,
     /// Told when there may be work.
     pub(crate) wake: Arc<Notify>,
     /// Told when something is due sooner than the keeper knows.
@@ -77,6 +79,7 @@ impl Queue {
             engine,
             timing,
             held: Held::default(),
+            on_hold: AtomicBool::new(false),
             wake,
             sooner,
             undelivered: Notify::new(),
@@ -130,13 +133,22 @@ impl Queue {
 
     /// Has nothing handed out to any process until this is undone. What has been fetched goes on, and pushes are taken.
     ///
-    /// A Redis that loses its memory loses this too; so whoever pauses keeps that in mind.
+    /// A Redis that loses its memory loses this too; so whoever pauses keeps that in mind, with [`Self::hold`].
     ///
     /// # Errors
     ///
     /// If Redis did not answer.
     pub async fn set_paused(&self, paused: bool) -> Result<(), QueueError> {
         self.inner.engine.set_paused(paused).await
+    }
+
+    /// Has this process take nothing out of the queue, or has it go on. Other processes are none the wiser, and no Redis
+    /// can forget it.
+    pub fn hold(&self, hold: bool) {
+        let held = self.inner.on_hold.swap(hold, Ordering::AcqRel);
+        if held && !hold {
+            self.inner.wake.notify_waiters();
+        }
     }
 
     /// Finds out whether the queue can do its work, by writing a trifle: a Redis that hangs, is full or has become a replica
@@ -174,7 +186,7 @@ impl Queue {
     ///
     /// If Redis did not answer.
     pub async fn fetch(&self, at_most: usize) -> Result<Vec<JobId>, QueueError> {
-        let grant = self.inner.engine.fetch(at_most.min(STEP)).await?;
+        let grant = self.inner.fetch(at_most.min(STEP)).await?;
         self.inner.held.take(&grant, NO_BACKEND);
         Ok(grant.jobs)
     }
@@ -202,6 +214,14 @@ impl fmt::Debug for Queue {
 }
 
 impl Inner {
+    /// Leases the first ids in line, unless this process is on hold.
+    pub(crate) async fn fetch(&self, at_most: usize) -> Result<Grant, QueueError> {
+        if self.on_hold.load(Ordering::Acquire) {
+            return Ok(Grant::default());
+        }
+        self.engine.fetch(at_most).await
+    }
+
     /// Delivers the endings that wait, oldest first. What fails to arrive stays, for the keeper and the next call.
     pub(crate) async fn deliver(&self) -> Result<(), QueueError> {
         let outcome = self.try_to_deliver().await;

@@ -1,7 +1,9 @@
 //! Tells the queue what an operator has paused.
 //!
 //! The ledger keeps a pause, because a queue can lose its memory and the command line may not reach it (one
-//! inside a process, or a Redis that is away). So a pause holds over restarts of everything.
+//! inside a process, or a Redis that is away). So a pause holds over restarts of everything. And each process
+//! is on hold by itself while it lasts: a Redis that forgets the pause is filled again at once by the rescuer,
+//! before it can be told.
 
 use std::time::Duration;
 
@@ -53,6 +55,7 @@ impl Pauser {
         name: posthaste_jobs::Queue,
     ) -> Result<(), Trouble> {
         let paused = ledger.is_paused(name).await?;
+        queue.hold(paused);
         // A pause is told each time: the queue may have forgotten it.
         if paused || self.told != Some(false) {
             queue.set_paused(paused).await?;
@@ -87,12 +90,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_queue_that_forgets_a_pause_is_told_again() {
+    async fn a_queue_that_forgets_a_pause_hands_out_nothing_and_is_told_again() {
         let house = House::new().await;
         let mut pauser = Pauser::default();
         house.ledger.set_paused(NAME, true).await.unwrap();
         pauser.mirror(&house.ledger, &house.queue, NAME).await.unwrap();
         house.queue.set_paused(false).await.unwrap();
+        house.push().await;
+        assert_eq!(house.queue.fetch(1).await.unwrap(), []);
 
         pauser.mirror(&house.ledger, &house.queue, NAME).await.unwrap();
 

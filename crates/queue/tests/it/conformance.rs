@@ -53,6 +53,7 @@ conformance! {
     what_was_never_begun_goes_back_before_all_lanes,
     while_it_is_paused_nothing_is_handed_out_and_nothing_is_lost,
     the_end_of_a_pause_wakes_an_idle_worker,
+    a_process_on_hold_takes_nothing_and_is_woken_when_it_goes_on,
     a_survey_tells_how_long_the_oldest_has_waited_and_when_somebody_fetched,
     what_is_overdue_and_not_promoted_counts_as_waiting,
     at_and_around_8000_due_at_once_all_run,

@@ -194,6 +194,27 @@ pub(super) async fn the_end_of_a_pause_wakes_an_idle_worker(place: Place) {
     worker.stop().await;
 }
 
+pub(super) async fn a_process_on_hold_takes_nothing_and_is_woken_when_it_goes_on(place: Place) {
+    let queue = place.open(Timing {
+        look: NEVER,
+        ..quick()
+    });
+    let (jobs, seen) = (ids(2), Seen::default());
+    queue.hold(true);
+    let worker = Running::worker(&queue, 10, 10, noting(&seen));
+    queue.push(&due(&jobs)).await.unwrap();
+    // Whoever resumes it for all does not speak for this process.
+    queue.set_paused(false).await.unwrap();
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(seen.count(), 0, "a process on hold took a job");
+    assert_eq!(queue.fetch(1).await.unwrap(), []);
+
+    queue.hold(false);
+
+    seen.all(&jobs).await;
+    worker.stop().await;
+}
+
 pub(super) async fn a_survey_tells_how_long_the_oldest_has_waited_and_when_somebody_fetched(place: Place) {
     let queue = place.open(quick());
     let empty = queue.survey().await.unwrap();
