@@ -135,7 +135,7 @@ pub(crate) struct Neighbours {
     #[arg(long, default_value_t = 64, value_parser = value_parser!(u16).range(1..=4096))]
     pub(crate) connections: u16,
     /// Events in each turn
-    #[arg(long, default_value_t = 15_000, value_parser = value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 10_000, value_parser = value_parser!(u32).range(1..=100_000))]
     pub(crate) events: u32,
     /// Events for the endpoint that hangs, in each round: more than may be under way
     #[arg(long, default_value_t = 2000, value_parser = value_parser!(u32).range(1..=100_000))]
@@ -144,7 +144,7 @@ pub(crate) struct Neighbours {
     #[arg(long, default_value_t = 4, value_parser = value_parser!(u16).range(1..=64))]
     pub(crate) workers: u16,
     /// Rounds of four turns: without the one that hangs, twice with it, without it
-    #[arg(long, default_value_t = 2, value_parser = value_parser!(u32).range(1..=20))]
+    #[arg(long, default_value_t = 3, value_parser = value_parser!(u32).range(1..=20))]
     pub(crate) rounds: u32,
 }
 

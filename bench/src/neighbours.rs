@@ -16,6 +16,9 @@ use crate::trial::{PATIENCE, Trial};
 
 /// How long the one endpoint holds each call.
 const HANGS_FOR: Duration = Duration::from_secs(30);
+/// How long it has hung when the others are measured beside it. At first its jobs come back every
+/// second or so to see whether there is room; after that, every half a minute.
+const HUNG_FOR: Duration = Duration::from_secs(10);
 /// Speed beside it, as a share of the speed without it, that is no failure.
 const LEAST_RATIO: f64 = 0.9;
 /// Turns of each round: alone, beside it, beside it, alone. What drifts, drifts for both.
@@ -104,8 +107,8 @@ async fn send(trial: &Trial, first: usize, events: usize) -> anyhow::Result<Dura
     Ok(Duration::from_secs_f64(events as f64 / summary.deliver_per_s))
 }
 
-/// Sends events to the endpoint that hangs; returns once every process has as many calls under way
-/// as it may.
+/// Sends events to the endpoint that hangs; returns once every process has had as many calls under
+/// way as it may, for a while.
 async fn hang(trial: &Trial, first: usize, events: usize) -> anyhow::Result<()> {
     let numbers = first..first + events;
     let limit = trial.system.working().len() * MAX_IN_FLIGHT as usize;
@@ -120,5 +123,6 @@ async fn hang(trial: &Trial, first: usize, events: usize) -> anyhow::Result<()> 
         );
         sleep(Duration::from_millis(20)).await;
     }
+    sleep(HUNG_FOR).await;
     Ok(())
 }

@@ -34,10 +34,15 @@ fn a_pause_holds_although_redis_forgets_it() {
         workers: 2,
     };
     let receiver = Receiver::start();
-    let app = app(setup, &receiver);
+    let mut app = app(setup, &receiver);
     app.run(&["queues", "pause", "webhooks"]).ok();
+    until_told(&mut app, setup, "paused");
+    send(&app, 0);
 
     redis(&app).command("FLUSHALL");
+    until(LONG, "redis holds the job again", || {
+        redis(&app).command("ZCARD {webhooks}:active") == ":1"
+    });
     until(LONG, "redis is told again", || {
         redis(&app).command("EXISTS {webhooks}:paused") == ":1"
     });
@@ -46,7 +51,7 @@ fn a_pause_holds_although_redis_forgets_it() {
 
     app.run(&["queues", "resume", "webhooks"]).ok();
     app.until_finished();
-    assert_eq!(receiver.count(), 1);
+    assert_eq!(receiver.count(), 2);
 }
 
 #[test]
