@@ -6,7 +6,7 @@ use posthaste_queue::{Config, Entry, Queue, Timing};
 use tokio::time::Instant;
 
 use super::options::{Engine, Options};
-use crate::redis::Redis;
+use crate::redis::{Persistence, Redis};
 use crate::scratch::Scratch;
 
 /// Ids in one push, as the relay has them.
@@ -28,7 +28,7 @@ impl Ground {
         let scratch = Scratch::new(&options.dir, false)?;
         let redis = match engine {
             Engine::Local => None,
-            Engine::Redis => Some(Redis::start(&scratch).await?),
+            Engine::Redis => Some(Redis::start(&scratch, Persistence::EverySecond).await?),
         };
         let url = redis.as_ref().map_or_else(|| "local:".to_owned(), Redis::url);
         let config = Config { url };
@@ -41,7 +41,7 @@ impl Ground {
     }
 
     /// Returns the queue as another process has it, where another process can.
-    pub(crate) fn from_elsewhere(&self) -> anyhow::Result<Queue> {
+    pub(crate) fn elsewhere(&self) -> anyhow::Result<Queue> {
         match self.redis {
             Some(_) => open(&self.config),
             None => Ok(self.queue.clone()),

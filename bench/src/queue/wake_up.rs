@@ -24,7 +24,7 @@ const LOST: Duration = Duration::from_secs(30);
 
 pub(super) async fn measure(options: &Options, engine: Engine, clock: &Clock) -> anyhow::Result<Line> {
     let ground = Ground::start(options, engine).await?;
-    let pusher = ground.from_elsewhere()?;
+    let pusher = ground.elsewhere()?;
     let (sender, mut begun) = mpsc::unbounded_channel();
     let crew = Crew::start(&ground.queue, options, Work::Telling(sender));
 

@@ -15,8 +15,8 @@ use crate::downstream::Downstream;
 
 /// Jobs that wait to be pushed while the queue is slow.
 const WAITING: usize = 16_384;
-/// Most jobs in one push.
-const BATCH: usize = 512;
+/// Most jobs in one push: what the queue takes in one step.
+const BATCH: usize = 500;
 
 /// Where accepted jobs are handed in.
 #[derive(Debug)]
